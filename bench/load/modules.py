@@ -7,11 +7,15 @@ ended behind the run.
   modules.py cycles --kind recognition --model whisper-base
   modules.py together [--seconds 60]                                two voices, a recogniser and a language model
   modules.py together --voices kokoro=af_heart,kokoro=am_michael --recognition-model whisper-base --chat-model smollm2
+  modules.py end --model qwen3-tts --listeners 32 [--times 5] --serve --drain-timeout-s 0
+                                                                    SIGTERM while so many hear a long text
 
 cycles: fails when a request is lost or answered otherwise than the first one, or when the process grows by more than
 --allow-mb from the fifth cycle to the last; its memory is read while the model is unloaded.
 together: clients of all modules at once.  Fails when an answer is not the one that a server with that module alone has
 given.  A late frame is one that a listener waits for with nothing left to play, a late step the server's own count.
+end: how long the process lives behind the signal, the text's drain_timeout_s included.  Fails when it ends with another
+status than 0, leaves a child process, or keeps a listener waiting behind its end.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ import pathlib
 import statistics
 import sys
 import tempfile
+import threading
 import time
 import wave
 
@@ -355,16 +360,82 @@ def together(args: argparse.Namespace) -> list[str]:
     return faults
 
 
+# ---- the end ---------------------------------------------------------------------------------------------------------
+
+
+class LongListener(threading.Thread):
+    """Hears a text until the server ends it."""
+
+    def __init__(self, port: int, seed: int):
+        super().__init__(daemon=True)
+        self.port, self.body = port, json.dumps({"input": TEXTS * 20, "response_format": "pcm", "seed": seed})
+        self.hears, self.ended, self.fault = threading.Event(), 0.0, ""
+
+    def run(self) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        try:
+            connection.request("POST", "/v1/audio/speech", self.body, {"Content-Type": "application/json"})
+            reply = connection.getresponse()
+            if reply.status != 200:
+                self.fault = f"status {reply.status}"
+            while reply.read1(4096):
+                self.hears.set()
+        except (OSError, http.client.HTTPException) as error:
+            self.fault = self.fault or ("" if self.hears.is_set() else str(error))
+        finally:
+            connection.close()
+        self.ended = time.monotonic()
+        self.hears.set()
+
+
+def children_of(process: int) -> list[pathlib.Path]:
+    found = (path.read_text().split() for path in pathlib.Path(f"/proc/{process}/task").glob("*/children"))
+    return [pathlib.Path(f"/proc/{child}") for children in found for child in children]
+
+
+def end_once(args: argparse.Namespace, faults: list[str]) -> float:
+    """Milliseconds from the signal to the end of the process."""
+    slots = Module("speech", args.model, "voice", "\n".join([f"slots = {args.listeners}", *args.table, ""]))
+    extra = ["--max-connections-per-address", str(args.listeners + 8), *args.serve]
+    with served(args.syrinx, [slots], extra) as server:
+        listeners = [LongListener(server.target.port, seed) for seed in range(args.listeners)]
+        for each in listeners:
+            each.start()
+        for each in listeners:
+            each.hears.wait(PATIENCE_S)
+        early = sum(not each.is_alive() for each in listeners)
+        children, begun = children_of(server.process.pid), time.monotonic()
+        server.process.terminate()
+        status = server.process.wait()
+        ended = time.monotonic()
+        for each in listeners:
+            each.join(5)
+    faults += [f"a listener: {each.fault}" for each in listeners if each.fault]
+    faults += [f"{early} listeners had ended before the signal"] if early else []
+    faults += [f"the process ended with status {status}"] if status != 0 else []
+    faults += [f"a child process is left: {child.name}" for child in children if child.exists()]
+    faults += ["a listener still waits"] * sum(each.is_alive() for each in listeners)
+    last = max((each.ended for each in listeners if each.ended), default=begun)
+    print(f"{args.listeners} listeners; the process ended {1e3 * (ended - begun):.0f} ms behind the signal, the last listener's stream {1e3 * (last - begun):.0f} ms")
+    return 1e3 * (ended - begun)
+
+
+def end(args: argparse.Namespace) -> list[str]:
+    faults: list[str] = []
+    print(f"from the signal to the end: {spread([end_once(args, faults) for _ in range(args.times)], 'ms')}")
+    return faults
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("cycles", "together"))
+    parser.add_argument("what", choices=("cycles", "together", "end"))
     parser.add_argument("--syrinx", default=str(ROOT / "build/release/syrinx"))
     parser.add_argument("--text", help="that is spoken")
     parser.add_argument("--clip", type=live.Clip.read, help="WAV file, 16 bits, one channel")
     parser.add_argument("--serve", nargs=argparse.REMAINDER, default=[], help="the rest: flags of syrinx serve")
     parser.add_argument("--kind", choices=("speech", "recognition", "chat"), default="chat")
     parser.add_argument("--model", default="smollm2")
-    parser.add_argument("--times", type=int, default=200)
+    parser.add_argument("--times", type=int, help="200; 1 of end")
     parser.add_argument("--minutes", type=float, default=60, help="cycles end then, however many there were")
     parser.add_argument("--table", action="append", default=[], help="a further line of the module, such as 'threads = 1'")
     parser.add_argument("--allow-mb", type=float, default=5)
@@ -373,13 +444,16 @@ def main() -> int:
     parser.add_argument("--chat-model", default="smollm2")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--ahead", type=float, default=0, help="as load.py")
-    parser.add_argument("--listeners", type=int, default=1, help="of each voice")
+    parser.add_argument("--listeners", type=int, default=1, help="of each voice, or of the model that ends")
     parser.add_argument("--speakers", type=int, default=1)
     parser.add_argument("--talkers", type=int, default=1)
     parser.add_argument("--tokens", type=int, default=48, help="of an answer")
     args = parser.parse_args()
+    args.times = args.times or (1 if args.what == "end" else 200)
     print(machine())
-    if args.what == "cycles":
+    if args.what == "end":
+        faults = end(args)
+    elif args.what == "cycles":
         args.text = args.text or "Yes."
         faults = cycles(args)
     else:

@@ -1,5 +1,6 @@
 """Qwen3-TTS through the built program, with the small random checkpoints."""
 import json
+import os
 import shutil
 import threading
 import unittest
@@ -7,7 +8,7 @@ import wave
 
 from hub import Hub
 from program import DATA, FIGURES, tone, wav
-from server import Server
+from server import LONG, Server
 
 QWEN = DATA / "qwen_tts"
 CUSTOM = QWEN / "custom_voice"
@@ -128,6 +129,51 @@ class Qwen(Server):
         self.assertEqual(speak(instructions="Sadly.")[1]["X-Syrinx-Ignored"], "instructions")
         self.check_refused(400, None, "language", "POST", "/v1/audio/speech", {"input": "Hello.", "language": "nl"})
         self.check_refused(400, None, "top_k", "POST", "/v1/audio/speech", {"input": "Hello.", "top_k": -3})
+
+    @staticmethod
+    def last_of(connection, ends):
+        """Notes the end of an answer, orderly or cut; none where it does not come."""
+        try:
+            while connection.recv(65536):
+                pass
+            ends.append("closed")
+        except TimeoutError:
+            pass
+        except OSError:
+            ends.append("cut")
+
+    def test_full_server_ends_behind_sigterm(self):
+        self.start_server("--speech-slots", "32", "--max-connections-per-address", "64", "--drain-timeout-s", "0.2",
+                          "--stalled-reader-s", "600", "--threads", "1",
+                          model=["--speech-model", CUSTOM, "--recognition-model", ""], start_new_session=True)
+        group = self.server.pid
+        speakers = [self.connect(receive_bytes=4096) for _ in range(32)]
+        for number, speaker in enumerate(speakers):
+            self.addCleanup(speaker.close)
+            self.ask(speaker, LONG * 8, response_format="pcm", seed=number)
+        for speaker in speakers:
+            self.assertTrue(speaker.recv(100).startswith(b"HTTP/1.1 200 "))
+            speaker.settimeout(60)
+        self.assertEqual(self.free_slots(), 0, self.last_lines())
+        self.server.terminate()
+        ends = []
+        threads = [threading.Thread(target=self.last_of, args=(speaker, ends)) for speaker in speakers]
+        for thread in threads:
+            thread.start()
+        self.end_server(terminate=False)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(ends), len(speakers), ends)
+        with self.assertRaises(ProcessLookupError):
+            os.killpg(group, 0)
+
+    def test_signal_while_voice_is_warmed_up_ends_server(self):
+        server = self.start("serve", "--port", "0", "--speech-model", CUSTOM, "--recognition-model", "")
+        packed = self.folder / "home/cache/packed"
+        self.wait_for(lambda: any(packed.rglob("qwen-tts-*.packed")))
+        server.terminate()
+        _, errors = server.communicate(timeout=120)
+        self.assertEqual(server.returncode, 0, errors)
 
 
 if __name__ == "__main__":
