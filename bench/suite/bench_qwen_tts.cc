@@ -26,7 +26,7 @@ namespace syrinx::bench {
 namespace {
 
 constexpr int kMaxThreads = 64, kMaxRuns = 1000, kMaxFrames = 2000;
-constexpr float kMaxWordSeconds = 10;
+constexpr float kMaxWordSeconds = 10, kMaxIdleSeconds = 3600;
 // Version of the folder of random checkpoints: raised when their bytes change.
 constexpr int kRandomVersion = 1;
 
@@ -41,8 +41,9 @@ struct Arguments {
   int threads = 0;
   int runs = 3;
   int frames = 50;
-  float word_seconds = 0.4f;
-  float stream_seconds = 4;
+  float word_seconds = 0.25f;
+  float stream_seconds = 2.5f;
+  float idle_seconds = 0;
   bool ablations = false;
   bool brief = false;
   bool json = false;
@@ -90,6 +91,8 @@ double throughput(const Report& r, const QwenStreamsFigures& s) {
   return static_cast<double>(s.streams) * r.figures.frame_ms / s.step.median();
 }
 
+double over_median(const Report& r, double frame_ms) { return frame_ms / r.figures.stages.front().frame.median(); }
+
 size_t streams_at_real_time(const Report& r) {
   size_t most = 0;
   for (const QwenStreamsFigures& s : r.figures.streams)
@@ -131,6 +134,8 @@ Status check_numbers(const Arguments& a) {
        {std::pair{"--word-seconds", a.word_seconds}, {"--stream-seconds", a.stream_seconds}})
     if (!(value > 0 && value <= kMaxWordSeconds))
       return fail(Code::kInvalidArgument, "{} {}: give more than 0, {} at most", name, value, kMaxWordSeconds);
+  if (!(a.idle_seconds >= 0 && a.idle_seconds <= kMaxIdleSeconds))
+    return fail(Code::kInvalidArgument, "--idle-seconds {}: give 0 to {}", a.idle_seconds, kMaxIdleSeconds);
   return {};
 }
 
@@ -150,6 +155,7 @@ Result<QwenWork> work_of(const Arguments& a) {
   work.word_seconds = static_cast<double>(a.word_seconds);
   work.stream_seconds = static_cast<double>(a.stream_seconds);
   work.ablations = a.ablations && !a.brief;
+  work.idle_seconds = static_cast<double>(a.idle_seconds);
   if (a.brief) work.streams.clear();
   return work;
 }
@@ -225,6 +231,8 @@ void add_measured(Json& json, const Report& r) {
   json.set("stages_ms", stages_json(r.figures.stages.front())).set("chunks", std::move(chunks));
   json.set("streams", std::move(streams)).set("streams_at_real_time", streams_at_real_time(r));
   json.set("streams_peak_rss_bytes", r.figures.streams_rss_bytes).set("ablations", std::move(ablations));
+  const auto rested_ms = r.figures.rested_frame_ms;
+  if (rested_ms) json.set("rested_frame_ms", *rested_ms).set("rested_over_p50", over_median(r, *rested_ms));
   json.set("floor_ms", r.floor_ms()).set("over_floor", 1 / r.share_of_floor());
   json.set("share_of_floor", r.share_of_floor()).set("floor_f32_ms", r.floor.codec_f32_ms);
   if (r.floor.codec_bf16_ms > 0) json.set("bf16_gop_per_s", r.limits.bf16_gop_per_s.all_threads);
@@ -335,6 +343,13 @@ std::string floor_text(const Report& r) {
                             r.figures.stages.front().frame.median());
 }
 
+std::string rest_text(const Report& r) {
+  const auto ms = r.figures.rested_frame_ms;
+  if (!ms) return {};
+  return fmt::format("idle     a frame behind {} s of rest takes {:.1f} ms, {:.2f} times the p50 of a running stream\n",
+                     r.arguments.idle_seconds, *ms, over_median(r, *ms));
+}
+
 std::string report_text(const Report& r) {
   const QwenTextFigures& t = r.headline();
   std::string text =
@@ -347,7 +362,7 @@ std::string report_text(const Report& r) {
   text += streams_text(r);
   text += fmt::format("memory   {:.0f} MB at most for one stream; load {:.0f} ms\n",
                       static_cast<double>(r.figures.peak_rss_bytes) * 1e-6, r.figures.load_ms);
-  return r.arguments.brief ? text : text + floor_text(r);
+  return r.arguments.brief ? text : text + rest_text(r) + floor_text(r);
 }
 
 std::vector<std::string> precision_names() {
@@ -384,6 +399,9 @@ void add_bench_qwen_tts(cli::Command& bench) {
   command.option("--frames", a->frames, "Frames whose stages are timed").type("N").show_default();
   command.option("--streams", a->streams, "Numbers of streams that speak together").type("A,B,...").show_default();
   command.option("--stream-seconds", a->stream_seconds, "Sound of each of them").type("S").show_default();
+  command.option("--idle-seconds", a->idle_seconds, "Rest before one more frame of the stages; 0: none")
+      .type("S")
+      .show_default();
   command.flag("--ablations", a->ablations, "Frames in each precision, without draws, behind a long prompt, ...");
   command.flag("--brief", a->brief, "Only the texts");
   command.flag("--json", a->json, "One JSON object on one line");

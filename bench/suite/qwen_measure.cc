@@ -1,6 +1,7 @@
 #include "bench/suite/qwen_measure.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -35,7 +36,17 @@ constexpr double kFrameSamples = kFrameSeconds * QwenModel::kSampleRateHz;
 constexpr double kMostLonger = 8;   // times the seconds of streams that are too short
 constexpr size_t kLeastChunks = 5;  // that are counted
 
+constexpr std::chrono::milliseconds kTick{20};  // how soon a signal ends a rest
+
 tl::unexpected<Error> stopped() { return fail(Code::kCancelled, "stopped while measuring; no figure is complete"); }
+
+Status rest(double seconds) {
+  for (const Stopwatch watch; watch.elapsed_ms() < 1e3 * seconds;) {
+    if (cancel_requested()) return stopped();
+    std::this_thread::sleep_for(kTick);
+  }
+  return {};
+}
 
 // One text.
 struct Spoken {
@@ -190,7 +201,7 @@ class Stages {
  public:
   Stages(std::shared_ptr<const QwenModel> model, const QwenWork& work, ThreadTeam& team)
       : model_(std::move(model)), work_(work), runner_(team), settings_{.draws = model_->generation()} {
-    settings_.draws.max_frames = work_.frames + kUncounted;
+    settings_.draws.max_frames = work_.frames + kUncounted + 1;
   }
 
   // A text so many times.
@@ -243,8 +254,11 @@ Status Stages::measure(std::string name, qwen_tts::Prompt prompt, const qwen_tts
   });
   codes_.clear();
   qwen_tts::FrameStream* const pointer = &stream;
-  for (size_t frame = 0; frame < work_.frames + kUncounted; ++frame) {
+  const size_t counted = work_.frames + kUncounted;
+  const bool rests = work_.idle_seconds > 0 && figures.stages.empty();
+  for (size_t frame = 0; frame < counted + (rests ? 1 : 0); ++frame) {
     if (cancel_requested()) return stopped();
+    if (frame == counted) SYRINX_TRY_VOID(rest(work_.idle_seconds));
     watch.restart();
     generator->step({&pointer, 1});
     const double made_ms = watch.elapsed_ms();
@@ -255,6 +269,10 @@ Status Stages::measure(std::string name, qwen_tts::Prompt prompt, const qwen_tts
     const std::span<const int32_t> codes = stream.codes();
     decoder.decode(state, {codes.data(), {1, codes.size()}}, samples);
     const double decoded_ms = watch.elapsed_ms();
+    if (frame == counted) {
+      figures.rested_frame_ms = decoded_ms;
+      break;
+    }
     note_peak(samples, figures.peak_sample);
     codes_.insert(codes_.end(), codes.begin(), codes.end());
     if (frame < kUncounted) continue;

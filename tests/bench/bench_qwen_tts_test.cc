@@ -201,9 +201,10 @@ TEST_F(BenchQwenTts, WordsOfTheTextsAreATokenEach) {
 }
 
 TEST_F(BenchQwenTts, JsonHasEveryFigure) {
-  const Json r = report({"--streams", "1,3", "--stream-seconds", "0.4", "--word-seconds", "0.05"});
+  const Json r =
+      report({"--streams", "1,3", "--stream-seconds", "0.4", "--word-seconds", "0.05", "--idle-seconds", "0.05"});
   for (const char* key : {"rtf", "first_audio_ms", "load_ms", "floor_ms", "over_floor", "share_of_floor",
-                          "floor_f32_ms", "peak_sample"}) {
+                          "floor_f32_ms", "peak_sample", "rested_frame_ms", "rested_over_p50"}) {
     ASSERT_NE(r.find(key), nullptr) << key;
     ASSERT_NE(r.find(key)->real(), nullptr) << key;
     EXPECT_GT(*r.find(key)->real(), 0) << key;
@@ -274,6 +275,7 @@ TEST_F(BenchQwenTts, AblationsAreNamed) {
   EXPECT_EQ(names, (std::vector<std::string>{"the likeliest codes, no draws", "no penalty", "text beside the sound",
                                              "a long prompt", "f32", "bf16", "int4"}));
   EXPECT_GT(*(*r.find("ablations")->array())[3].find("positions")->whole(), 500);
+  EXPECT_EQ(r.find("rested_frame_ms"), nullptr) << "it rests where it is asked to";
 }
 
 TEST_F(BenchQwenTts, TableOfAGivenCheckpoint) {
@@ -291,9 +293,10 @@ TEST_F(BenchQwenTts, TableOfAGivenCheckpoint) {
 
 TEST_F(BenchQwenTts, NumbersThatMakeNoSense) {
   const std::vector<std::vector<const char*>> cases = {
-      {"--runs", "0"},     {"--frames", "7"},     {"--threads", "100"},      {"--streams", "1,"},
-      {"--streams", "33"}, {"--texts", "short,"}, {"--word-seconds", "nan"}, {"--stream-seconds", "0"},
-      {"--texts", "huge"}, {"--precision", "f7"}, {"--config", "7b"},        {"--text", " "}};
+      {"--runs", "0"},         {"--frames", "7"},     {"--threads", "100"},      {"--streams", "1,"},
+      {"--streams", "33"},     {"--texts", "short,"}, {"--word-seconds", "nan"}, {"--stream-seconds", "0"},
+      {"--texts", "huge"},     {"--precision", "f7"}, {"--config", "7b"},        {"--text", " "},
+      {"--idle-seconds", "-1"}};
   for (const std::vector<const char*>& arguments : cases) {
     SCOPED_TRACE(arguments[1]);
     const Status status = run_bench("qwen3-tts", arguments);
