@@ -48,11 +48,12 @@ void CausalConv::run(const Part& part, std::span<const Piece> pieces, std::span<
   };
   const bool is_int16 = matrix.view.type == PanelType::kInt16;
   auto* const scales = reinterpret_cast<float*>(scratch.data());
-  auto* const whole =
-      reinterpret_cast<int16_t*>(scratch.data() + round_up((count + pieces.size() * history) * sizeof(float), 64));
+  int16_t* whole = nullptr;
   if (is_int16 && own.panels.begin < own.panels.end) {
     SYRINX_CHECK(stride == 1 && scratch.size() >= scratch_bytes(count, pieces.size()), "{} bytes of scratch, needs {}",
                  scratch.size(), scratch_bytes(count, pieces.size()));
+    whole =
+        reinterpret_cast<int16_t*>(scratch.data() + round_up((count + pieces.size() * history) * sizeof(float), 64));
     size_t first = 0, at = 0;  // output rows, input rows of the pieces before
     for (const Piece& piece : pieces) {
       const Range rows = rows_of(first, piece.rows);
