@@ -134,7 +134,7 @@ Result<SentenceSpeaker::Moment> SentenceSpeaker::take_more(std::optional<std::ch
   if (arrival == Arrival::kQuiet && limit) return Moment::kFlow;
   if (arrival == Arrival::kQuiet) {
     SYRINX_TRY(more, absorb(Moment::kPause, stream));
-    if (more) return Moment::kPause;
+    if (more || sentences_.begun().empty()) return Moment::kPause;  // all that has come is read
     SYRINX_TRY_VOID(take_text(std::nullopt, stream));
   }
   SYRINX_TRY(more, absorb(Moment::kFlow, stream));
