@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/families/qwen_tts/frame_pool.h"
-#include "engine/families/qwen_tts/qwen_model.h"
 #include "engine/families/qwen_tts/qwen_speaker.h"
 #include "engine/speech/speech_session.h"
+#include "pool_fixture.h"
 
 namespace syrinx::qwen_tts {
 namespace {
@@ -18,27 +17,15 @@ constexpr size_t kCodebooks = 16, kSamples = 1920;
 constexpr double kCarrySeconds = 3, kMaxSeconds = 4;
 const std::string kFirst = "Hello there, old friend.", kSecond = "And on it went.";
 
-class CarriedPiece : public testing::Test {
+class CarriedPiece : public PoolFixture {
  protected:
+  CarriedPiece() : PoolFixture("base") {}
   void SetUp() override {
-    auto model = QwenModel::load(std::string(SYRINX_TEST_DATA) + "/qwen_tts/base", {});
-    ASSERT_TRUE(model) << model.error().message;
-    model_ = *model;
-    auto pool = FramePool::make(model_->weights(), model_->codec(), runner_, queue_, 4);
-    ASSERT_TRUE(pool) << pool.error().message;
-    pool_ = std::move(*pool);
+    ASSERT_NO_FATAL_FAILURE(PoolFixture::SetUp());
     voice_ = std::make_shared<QwenVoice>();
     voice_->vector.assign(model_->config().talker.width, 0.25f);
   }
-  // Frames of changing codes, and the end.
-  std::vector<int32_t> script(size_t frames) const {
-    std::vector<int32_t> codes;
-    for (size_t n = 0; n < frames; ++n)
-      for (size_t g = 0; g < kCodebooks; ++g) codes.push_back(static_cast<int32_t>((n * 7 + g * 5 + 3) % 32));
-    codes.push_back(model_->config().codec.eos);
-    codes.resize(codes.size() + kCodebooks - 1);
-    return codes;
-  }
+  std::vector<int32_t> script(size_t frames) const { return changing_codes(*model_, frames); }
   // The first piece by the script, then 80 ms of silence and the second one.
   std::vector<float> say(const std::vector<int32_t>& first, double carry_seconds, bool text_first) {
     auto lease = pool_->lease();
@@ -101,12 +88,6 @@ class CarriedPiece : public testing::Test {
     return samples;
   }
 
-  ThreadTeam team_{1};
-  nn::Runner runner_{team_};
-  Scheduler scheduler_;
-  StepQueue queue_{scheduler_};
-  std::shared_ptr<const QwenModel> model_;
-  std::unique_ptr<FramePool> pool_;
   std::shared_ptr<QwenVoice> voice_;
 };
 

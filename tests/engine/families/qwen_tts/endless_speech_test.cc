@@ -14,10 +14,9 @@
 #include "base/json.h"
 #include "engine/families/families.h"
 #include "engine/families/find_speech_files.h"
-#include "engine/families/qwen_tts/frame_pool.h"
-#include "engine/families/qwen_tts/qwen_model.h"
 #include "engine/families/qwen_tts/qwen_speaker.h"
 #include "engine/speech/speech_session.h"
+#include "pool_fixture.h"
 #include "tests/base/temp_folder.h"
 #include "tests/models/allocation_count.h"
 
@@ -30,16 +29,9 @@ constexpr size_t kCodebooks = 16, kSamples = 1920;
 constexpr int32_t kCodes = 32;
 
 // A pool with the small checkpoint; codes of its pieces are given, so that they end where a test wants.
-class EndlessSpeech : public testing::Test {
+class EndlessSpeech : public PoolFixture {
  protected:
-  void SetUp() override {
-    auto model = QwenModel::load(kData + "custom_voice", {});
-    ASSERT_TRUE(model) << model.error().message;
-    model_ = *model;
-    auto pool = FramePool::make(model_->weights(), model_->codec(), runner_, queue_, 4);
-    ASSERT_TRUE(pool) << pool.error().message;
-    pool_ = std::move(*pool);
-  }
+  EndlessSpeech() : PoolFixture("custom_voice") {}
 
   struct Script {
     size_t tokens = 0;
@@ -97,12 +89,6 @@ class EndlessSpeech : public testing::Test {
     return heard;
   }
 
-  ThreadTeam team_{1};
-  nn::Runner runner_{team_};
-  Scheduler scheduler_;
-  StepQueue queue_{scheduler_};
-  std::shared_ptr<const QwenModel> model_;
-  std::unique_ptr<FramePool> pool_;
   std::mt19937_64 random_{1};
 };
 

@@ -12,10 +12,9 @@
 
 #include "engine/families/families.h"
 #include "engine/families/find_speech_files.h"
-#include "engine/families/qwen_tts/frame_pool.h"
-#include "engine/families/qwen_tts/qwen_model.h"
 #include "engine/families/qwen_tts/qwen_speaker.h"
 #include "engine/speech/speech_session.h"
+#include "pool_fixture.h"
 #include "tests/base/temp_folder.h"
 
 namespace syrinx::qwen_tts {
@@ -144,24 +143,11 @@ TEST(TextArrival, ClonedVoicesGiveTheSameSamples) {
 }
 
 // Speaks with scripts of codes instead of draws.
-class ScriptedArrival : public testing::Test {
+class ScriptedArrival : public PoolFixture {
  protected:
-  void SetUp() override {
-    auto model = QwenModel::load(kData + "custom_voice", {});
-    ASSERT_TRUE(model) << model.error().message;
-    model_ = *model;
-    auto pool = FramePool::make(model_->weights(), model_->codec(), runner_, queue_, 4);
-    ASSERT_TRUE(pool) << pool.error().message;
-    pool_ = std::move(*pool);
-  }
-  // Frames of changing codes, and the end.
+  ScriptedArrival() : PoolFixture("custom_voice") {}
   std::vector<int32_t> script(size_t frames, size_t period = 1000) const {
-    std::vector<int32_t> codes;
-    for (size_t n = 0; n < frames; ++n)
-      for (size_t g = 0; g < 16; ++g) codes.push_back(static_cast<int32_t>((n % period * 7 + g * 5 + 3) % 32));
-    codes.push_back(model_->config().codec.eos);
-    codes.resize(codes.size() + 15);
-    return codes;
+    return changing_codes(*model_, frames, period);
   }
   std::unique_ptr<SpeechSession> start(std::function<std::span<const int32_t>(uint32_t)> forced) {
     auto lease = pool_->lease();
@@ -176,13 +162,6 @@ class ScriptedArrival : public testing::Test {
     return std::make_unique<SpeechSession>(std::make_unique<QwenSpeaker>(
         no_voice, model_, std::move(*lease), voice, settings, std::vector<int32_t>(), SpeakOptions()));
   }
-
-  ThreadTeam team_{1};
-  nn::Runner runner_{team_};
-  Scheduler scheduler_;
-  StepQueue queue_{scheduler_};
-  std::shared_ptr<const QwenModel> model_;
-  std::unique_ptr<FramePool> pool_;
 };
 
 // Sound comes before the sentence ends; its frames end with its text, while another stream goes on.
