@@ -164,6 +164,17 @@ class ScriptedArrival : public PoolFixture {
   }
 };
 
+// Text rests behind a line that is read as a whole: it is spoken to its end without more of it.
+TEST_F(ScriptedArrival, RestBehindALineEndsThePiece) {
+  const std::vector<int32_t> codes = script(60);
+  const auto session = start([&](uint32_t) -> std::span<const int32_t> { return codes; });
+  ASSERT_TRUE(session->write("The river had risen overnight, they said.\n"));
+  size_t samples = 0;
+  for (SpeechChunk chunk; samples < 60 * kSamples; samples += chunk.samples.size()) ASSERT_TRUE(*session->next(chunk));
+  EXPECT_EQ(samples, 60 * kSamples);
+  session->finish();
+}
+
 // Sound comes before the sentence ends; its frames end with its text, while another stream goes on.
 TEST_F(ScriptedArrival, StreamWaitsForItsText) {
   const std::vector<int32_t> codes = script(60), others = script(20);
