@@ -24,7 +24,11 @@ struct Decision {
 };
 
 bool is_terminal(char32_t c) { return c == '.' || c == '!' || c == '?' || c == U'…'; }
+// Marks of scripts without blanks.
+bool is_wide_terminal(char32_t c) { return c == U'。' || c == U'！' || c == U'？' || c == U'｡'; }
+bool is_wide_clause(char32_t c) { return c == U'，' || c == U'、' || c == U'；' || c == U'：' || c == U'､'; }
 bool is_closer(char32_t c) {
+  if (c == U'」' || c == U'』' || c == U'）' || c == U'】' || c == U'》') return true;
   return c == '"' || c == '\'' || c == ')' || c == ']' || c == '}' || c == U'”' || c == U'’' || c == U'»';
 }
 bool is_opener(char32_t c) {
@@ -44,6 +48,8 @@ class Scanner {
         decision = skip_escape(i);
       } else if (c == '\n') {
         decision = at_line_break(i);
+      } else if (is_wide_terminal(c)) {
+        decision = at_wide_terminal(i);
       } else if (is_terminal(c)) {
         decision = at_terminal(i);
       } else {
@@ -59,7 +65,7 @@ class Scanner {
   // Whether the text ends like a sentence or a line at `i`, where find() wanted to see more, and nothing follows.
   std::optional<size_t> end_before_pause(size_t i) const {
     const char32_t c = peek(i);
-    if (!is_terminal(c) && c != '\n') return std::nullopt;
+    if (!is_terminal(c) && !is_wide_terminal(c) && c != '\n') return std::nullopt;
     const Marks marks = read_marks(i);
     size_t rest = marks.end;
     while (rest < text_.size() && is_space(peek(rest))) decode(text_, rest);
@@ -112,13 +118,24 @@ class Scanner {
     bool only_points = true;
     size_t terminals = 0;
     const auto goes_on = [&] { return after < text_.size() && after - i < kLookOnBytes; };
-    while (goes_on() && is_terminal(peek(after))) {
+    while (goes_on() && (is_terminal(peek(after)) || is_wide_terminal(peek(after)))) {
       only_points = only_points && peek(after) == '.';
       ++terminals;
       decode(text_, after);
     }
     while (terminals > 0 && goes_on() && is_closer(peek(after))) decode(text_, after);
     return {after, only_points && terminals == 1};
+  }
+
+  // No blank follows; but a quotation may go on: 「はい。」と言った。
+  Decision at_wide_terminal(size_t i) const {
+    const size_t after = read_marks(i).end;
+    if (after == text_.size()) return finished_ ? Decision{Verdict::kYes, after} : need_more();
+    size_t last = after - 1;
+    while ((static_cast<unsigned char>(text_[last]) & 0xC0) == 0x80) --last;
+    const Class next = classify(peek(after));
+    const bool goes_on = is_closer(peek(last)) && (next == Class::kOtherLetter || next == Class::kLower);
+    return {goes_on ? Verdict::kNo : Verdict::kYes, after};
   }
 
   Decision at_terminal(size_t i) const {
@@ -290,7 +307,13 @@ std::vector<Range> split_clauses(std::string_view sentence) {
     }
     const char32_t c = decode(sentence, i);
     bool ends = c == U'—';
-    if (c == ',' || c == ';' || c == ':' || is_terminal(c) || c == ')') {
+    if (is_wide_clause(c) || is_wide_terminal(c)) {
+      for (size_t next = i; i < sentence.size(); i = next) {
+        const char32_t closer = decode(sentence, next);
+        if (!is_closer(closer) && !is_wide_terminal(closer)) break;
+      }
+      ends = true;
+    } else if (c == ',' || c == ';' || c == ':' || is_terminal(c) || c == ')') {
       while (i < sentence.size()) {
         size_t next = i;
         const char32_t closer = decode(sentence, next);

@@ -60,6 +60,13 @@ TEST(Split, LineBreaks) {
   EXPECT_EQ(sentences("He met Dr.\nSmith today."), Lines{"He met Dr.\nSmith today."});
 }
 
+TEST(Split, MarksOfScriptsWithoutBlanksEndSentences) {
+  EXPECT_EQ(sentences("你好。今天好吗？很好！再见"), (Lines{"你好。", "今天好吗？", "很好！", "再见"}));
+  EXPECT_EQ(sentences("「はい。」と言った。次の日！？晴れ｡"), (Lines{"「はい。」と言った。", "次の日！？", "晴れ｡"}));
+  EXPECT_EQ(sentences("（你好。）“再见。”\nOK。Fine."), (Lines{"（你好。）", "“再见。”", "OK。", "Fine."}));
+  EXPECT_EQ(sentences("版本是３．５，很好。"), Lines{"版本是３．５，很好。"});
+}
+
 TEST(Split, EscapesAreNotCut) {
   const std::string text = "Say [a. B](/x. Y! Z/) now. Then [b](-1) stop.";
   EXPECT_EQ(sentences(text), (Lines{"Say [a. B](/x. Y! Z/) now.", "Then [b](-1) stop."}));
@@ -77,12 +84,16 @@ TEST(Split, ClausesCoverTheSentence) {
   EXPECT_EQ(clauses, (Lines{"When it rains,", " we stay in (at home);", " otherwise:", " [a, b](/x, y/) 1,000 walks —",
                             " or runs."}));
   EXPECT_TRUE(split_clauses("").empty());
+  const std::string wide = "今天，我们（一起、）去；好。再见";
+  clauses.clear();
+  for (const Range range : split_clauses(wide)) clauses.emplace_back(wide.substr(range.begin, range.size()));
+  EXPECT_EQ(clauses, (Lines{"今天，", "我们（一起、）", "去；", "好。", "再见"}));
 }
 
 const char* const kStory =
     "“Dr. Smith,” she said, “it's 3.50!” He paid... and left. See www.example.com/a.b for more etc. The U.S. The end\n"
     "A heading\n\nIn 1999 (or so.) J. R. R. T. wrote [x. Y](/a. B/) it. Café “naïve”. Was it no. 5? No. I. Yes\nand "
-    "on. ";
+    "on. 「はい。」と言った。次の日！？“再见。”（好。）\n OK。Fine. ";
 
 Lines stream(const std::string& text, const std::vector<size_t>& cuts) {
   SentenceStream stream;
@@ -217,6 +228,7 @@ TEST(SentenceStream, PauseGivesOutCompleteSentences) {
   EXPECT_EQ(at_pause("Plan B."), "Plan B.");
   EXPECT_EQ(at_pause("Hello. It is full of vitamin  C. "), "It is full of vitamin  C.");
   EXPECT_EQ(at_pause("It was J.\n"), "It was J.");  // a line that ends
+  EXPECT_EQ(at_pause("你好。今天好吗？"), "今天好吗？");
 }
 
 TEST(SentenceStream, PauseKeepsIncompleteSentences) {
