@@ -100,10 +100,8 @@ Result<SpeechStream::Arrival> SentenceSpeaker::wait_for_text(SpeechStream& strea
   if (said) return arrival;
   SYRINX_TRY(arrival, take_text(kPause - kQuiet, stream));
   if (arrival != Arrival::kQuiet) return arrival;
-  SYRINX_TRY(const bool more, absorb(Moment::kPause, stream));
-  if (more) {
-    SYRINX_TRY(said, say(true, stream));
-  }
+  SYRINX_TRY_VOID(absorb(Moment::kPause, stream));
+  SYRINX_TRY(said, say(true, stream));
   if (said) return arrival;
   return take_text(std::nullopt, stream);
 }
@@ -112,6 +110,10 @@ Result<SpeechStream::Arrival> SentenceSpeaker::take_text(std::optional<std::chro
                                                          SpeechStream& stream) {
   arrived_.clear();
   SYRINX_TRY(const Arrival arrival, stream.take_text(limit, arrived_));
+  if (arrival != Arrival::kQuiet) {
+    came_ns_ = stream.clock().now_ns();
+    rests_ = false;
+  }
   marked_.feed(arrived_);
   if (arrival == Arrival::kEnd) {
     marked_.finish();
@@ -130,18 +132,26 @@ Result<SentenceSpeaker::Moment> SentenceSpeaker::take_more(std::optional<std::ch
     SYRINX_TRY(more, absorb(Moment::kEnd, stream));
     return more ? Moment::kFlow : Moment::kEnd;
   }
-  SYRINX_TRY(const Arrival arrival, take_text(limit.value_or(kPause), stream));
-  if (arrival == Arrival::kQuiet && limit) return Moment::kFlow;
+  const std::chrono::milliseconds left = left_of_rest(stream);
+  const bool may_rest = !rests_ && limit != std::chrono::milliseconds(0) && left <= limit.value_or(left);
+  SYRINX_TRY(const Arrival arrival, take_text(may_rest ? left : limit, stream));
   if (arrival == Arrival::kQuiet) {
-    SYRINX_TRY(more, absorb(Moment::kPause, stream));
-    if (more || sentences_.begun().empty()) return Moment::kPause;  // all that has come is read
-    SYRINX_TRY_VOID(take_text(std::nullopt, stream));
+    rests_ = rests_ || may_rest;
+    if (!may_rest) return Moment::kFlow;
+    SYRINX_TRY_VOID(absorb(Moment::kPause, stream));
+    return Moment::kPause;
   }
   SYRINX_TRY(more, absorb(Moment::kFlow, stream));
   if (!more) {
     SYRINX_TRY_VOID(note_begun(stream));
   }
   return Moment::kFlow;
+}
+
+// Until no text has come for kPause.
+std::chrono::milliseconds SentenceSpeaker::left_of_rest(const SpeechStream& stream) const {
+  const std::chrono::nanoseconds since(stream.clock().now_ns() - came_ns_);
+  return std::chrono::ceil<std::chrono::milliseconds>(std::max(kPause - since, std::chrono::nanoseconds(0)));
 }
 
 Result<bool> SentenceSpeaker::note_begun(SpeechStream& stream) {

@@ -6,7 +6,8 @@
 // slow disk delivers, shorter than somebody who listens would wait (text::SentenceStream::next_at_pause).
 //
 // A speaker whose model takes text while it makes sound may begin to say a sentence before it has ended (hear_begun()),
-// and takes in what follows amid say() (take_more()).
+// and takes in what follows amid say() (take_more()).  After 0.3 s it is asked again, so that whole sentences are not
+// withheld for the rest of one that has begun.
 //
 // Marks of the text (marked_text.h): what stands before one is spoken to its end, as if the text ended there; then it
 // is heeded, and the text goes on.  A mark that makes no sense ends the speech there.  Pauses are bounded all together
@@ -60,8 +61,9 @@ class SentenceSpeaker : public Speaker {
     return false;
   }
   // Amid say(), for speakers that hear what has begun: reads one more sentence that has come, else takes text in and
-  // hears what it begins.  Waits for text at most `limit`; without one until it comes, or until it has rested behind
-  // what looks like the end of a sentence (kPause, once that is read).  kEnd: all is read before the end or a mark.
+  // hears what it begins.  Waits for text at most `limit`; without one until it comes.  kPause, once for each rest: for
+  // 0.3 s no text has come, and what looks like the end of a sentence has been read; a limit of 0 finds no rest.
+  // kEnd: all is read before the end or a mark.
   Result<Moment> take_more(std::optional<std::chrono::milliseconds> limit, SpeechStream& stream);
   // After the last piece: an error if nothing has been said.
   virtual Status end() = 0;
@@ -76,6 +78,7 @@ class SentenceSpeaker : public Speaker {
   Result<bool> note_begun(SpeechStream& stream);
   Result<Arrival> take_text(std::optional<std::chrono::milliseconds> limit, SpeechStream& stream);
   Result<Arrival> wait_for_text(SpeechStream& stream);
+  std::chrono::milliseconds left_of_rest(const SpeechStream& stream) const;
   Status feed_until_mark();
   Status say_rest(SpeechStream& stream);
   Status heed_mark(SpeechStream& stream);
@@ -87,8 +90,10 @@ class SentenceSpeaker : public Speaker {
   MarkedText marked_;
   text::SentenceStream sentences_;
   std::string arrived_;
-  bool ended_ = false;  // no more text arrives
-  size_t silence_ = 0;  // samples, of all pauses so far
+  bool ended_ = false;   // no more text arrives
+  int64_t came_ns_ = 0;  // the last text
+  bool rests_ = false;   // take_more() has told that none has come since
+  size_t silence_ = 0;   // samples, of all pauses so far
 };
 
 }  // namespace syrinx

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,7 +29,11 @@ class Events {
     return all_;
   }
   void wait_for(const std::string& event) const {
-    while (all().empty() || all().back() != event) std::this_thread::yield();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (all().empty() || all().back() != event) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until) << event << " has not come";
+      std::this_thread::yield();
+    }
   }
 
  private:
@@ -46,7 +51,7 @@ class EagerSpeaker final : public SentenceSpeaker {
  private:
   Status read(const Sentence& sentence, SpeechStream& /*stream*/) override {
     events_.add(std::to_string(sentence.offset) + " read: " + sentence.text);
-    waits_ = true;
+    waits_ = is_read_ = true;
     return {};
   }
   Result<bool> hear_begun(std::string_view text, size_t offset, SpeechStream& /*stream*/) override {
@@ -60,11 +65,11 @@ class EagerSpeaker final : public SentenceSpeaker {
     events_.add("say");
     for (;;) {
       SYRINX_TRY(const Moment moment, take_more(std::nullopt, stream));
-      if (moment == Moment::kFlow) continue;
+      if (moment == Moment::kFlow || (moment == Moment::kPause && !is_read_)) continue;
       events_.add(moment == Moment::kEnd ? "end" : "pause");
       break;
     }
-    waits_ = false;
+    waits_ = is_read_ = false;
     SpeechChunk chunk;
     chunk.samples.assign(10, 0.5f);
     SYRINX_TRY_VOID(stream.hand_over(std::move(chunk)));
@@ -78,7 +83,7 @@ class EagerSpeaker final : public SentenceSpeaker {
   void be_silent(size_t samples) override { events_.add("silent " + std::to_string(samples)); }
 
   Events& events_;
-  bool waits_ = false;
+  bool waits_ = false, is_read_ = false;
   std::string begun_;
 };
 
