@@ -197,7 +197,8 @@ void FramePool::make(std::span<Request* const> round, StepQueue::Turn& turn) {
     request->asked_ns = queue().clock().now_ns();
     request->is_made = !request->stays;
     if (request->is_made) deadline_ns = std::min(deadline_ns, request->deadline_ns);
-    set_speaks(*request->stream, request->is_made && !request->stream->ended && request->due_ns != kNeverDue);
+    set_speaks(*request->stream,
+               request->is_made && request->makes && !request->stream->ended && request->due_ns != kNeverDue);
   }
   turn.set_deadline(deadline_ns);  // of those whose frame it made; a long prompt is late once
 }

@@ -9,6 +9,9 @@ namespace {
 
 using qwen_tts::FramePool;
 
+// Whole sentences are not withheld for one that has begun, if text rests so long, or has come slowly for so long.
+constexpr int64_t kRestNs = 250'000'000, kLongNs = 1'000'000'000;
+
 qwen_tts::PiecePlanner::CountTokens counter(const std::shared_ptr<const QwenModel>& model) {
   return [model](std::string_view text) -> Result<size_t> {
     SYRINX_TRY(const std::vector<int32_t> ids, model->tokenizer().encode(text));
@@ -68,7 +71,7 @@ Status QwenSpeaker::hear(std::string_view text, size_t offset, bool ended, Speec
 
 Result<bool> QwenSpeaker::say(bool now, SpeechStream& stream) {
   SYRINX_TRY_VOID(stream.go_on());
-  SYRINX_TRY(const bool there, next_piece(now));
+  SYRINX_TRY(const bool there, next_piece(now, stream.clock().now_ns()));
   if (!there) return false;
   const uint32_t number = pieces_++;
   piece_frames_ = 0;
@@ -91,10 +94,16 @@ Result<bool> QwenSpeaker::say(bool now, SpeechStream& stream) {
 }
 
 // False: none is there, or it is not certain enough.
-Result<bool> QwenSpeaker::next_piece(bool now) {
+Result<bool> QwenSpeaker::next_piece(bool now, int64_t now_ns) {
   if (!settings_.text_first) {
+    if (running_.piece().ended) text_is_slow_ = false;
     if (now) running_.rest();
-    return running_.piece().ended || has_begun();
+    if (running_.piece().ended || has_begun()) return true;
+    if (running_.piece().tokens.empty()) return false;
+    const int64_t took_ns = now_ns - text_began_ns_;
+    text_is_slow_ = text_is_slow_ || (took_ns >= kLongNs && outruns_text(took_ns));
+    const bool is_late = text_is_slow_ || now_ns - text_came_ns_ >= kRestNs;
+    return is_late && running_.end_behind_sentence(0);
   }
   const std::optional<std::string> piece = planner_.next(now);
   if (!piece) return false;
@@ -105,11 +114,16 @@ Result<bool> QwenSpeaker::next_piece(bool now) {
 // Whether a piece of which more is to come can be begun, and its text comes fast enough not to be awaited in its midst.
 bool QwenSpeaker::has_begun() const {
   const size_t count = running_.piece().tokens.size();
-  if (voice_ == nullptr || count < kBegunTokens) return false;
+  if (voice_ == nullptr || count < kBegunTokens || text_is_slow_) return false;
   if (count < qwen_tts::least_text(reference_codes().size() / model_->config().codebooks, reference_words().size()))
     return false;
-  const double took_s = static_cast<double>(text_came_ns_ - text_began_ns_) * 1e-9;
-  return took_s * frames_per_second() <= static_cast<double>(count);
+  return !outruns_text(text_came_ns_ - text_began_ns_);
+}
+
+// Whether the frames of the piece's text are heard in less time than it took to come.
+bool QwenSpeaker::outruns_text(int64_t took_ns) const {
+  return static_cast<double>(took_ns) * 1e-9 * frames_per_second() >
+         static_cast<double>(running_.piece().tokens.size());
 }
 
 size_t QwenSpeaker::carried_frames() const {
@@ -153,9 +167,10 @@ Result<FramePool::Made> QwenSpeaker::speak_piece(uint32_t number, SpeechStream& 
 // All of the piece that is there: most texts are there as a whole.
 Status QwenSpeaker::take_arrived(SpeechStream& stream) {
   if (settings_.text_first) return {};
-  for (size_t before = 0; !running_.piece().ended && before != running_.piece().tokens.size();) {
-    before = running_.piece().tokens.size();
+  while (!running_.piece().ended) {
+    const int64_t came_ns = text_came_ns_;
     SYRINX_TRY_VOID(take_text(std::chrono::milliseconds(0), stream));
+    if (text_came_ns_ == came_ns) break;
   }
   return {};
 }
@@ -188,6 +203,7 @@ Status QwenSpeaker::await_text(size_t count, SpeechStream& stream) {
       limit = std::chrono::milliseconds(left_ns / 1'000'000 + 1);
     }
     SYRINX_TRY_VOID(take_text(limit, stream));
+    text_is_slow_ = text_is_slow_ || stream.clock().now_ns() > stream.due_ns();
   }
   give_text();
   return {};
@@ -197,6 +213,7 @@ Status QwenSpeaker::take_text(std::optional<std::chrono::milliseconds> limit, Sp
   SYRINX_TRY_VOID(stream.go_on());
   SYRINX_TRY(const Moment moment, take_more(limit, stream));
   if (moment != Moment::kFlow) running_.rest();
+  if (moment == Moment::kPause) running_.end_behind_sentence(given_);
   return {};
 }
 

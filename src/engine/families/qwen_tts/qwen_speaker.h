@@ -4,7 +4,8 @@
 //
 // Text that runs beside the sound is given to the model while it arrives (running_text.h): a piece begins with its
 // first kBegunTokens, if these came as fast as their frames are heard, and where its frames have caught up with the
-// text, the stream waits for as many more.  Samples do not depend on when text came.
+// text, the stream waits for as many more.  Slow text, for which a listener would wait within words, is spoken by whole
+// sentences.  Samples do not depend on when text came, unless it is slow or rests.
 //
 // With QwenSettings::carry_seconds, a piece that the model ended, and that is no longer, stands with its text and codes
 // behind the voice's reference in front of the next one, whose sound goes on behind it.
@@ -61,8 +62,9 @@ class QwenSpeaker final : public SentenceSpeaker {
 
   bool may_try_again(FinishReason reason) const;
   Status hear(std::string_view text, size_t offset, bool ended, SpeechStream& stream);
-  Result<bool> next_piece(bool now);
+  Result<bool> next_piece(bool now, int64_t now_ns);
   bool has_begun() const;
+  bool outruns_text(int64_t took_ns) const;
   std::span<const int32_t> tokens() const { return settings_.text_first ? whole_ : running_.piece().tokens; }
   Result<qwen_tts::FramePool::Made> speak_piece(uint32_t number, SpeechStream& stream);
   Status begin(uint32_t number, SpeechStream& stream);
@@ -90,6 +92,7 @@ class QwenSpeaker final : public SentenceSpeaker {
   std::vector<int32_t> whole_;  // the piece, of a text that stands before the sound
   qwen_tts::RunningText running_;
   int64_t text_began_ns_ = 0, text_came_ns_ = 0;  // the first and the last of the piece's text
+  bool text_is_slow_ = false;                     // until a piece is there as a whole
   // The reference of the next piece: the voice's, and behind it the piece before.  Without codes there is none.
   struct Reference {
     std::vector<int32_t> words, codes;

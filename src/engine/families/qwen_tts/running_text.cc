@@ -42,12 +42,14 @@ RunningText::RunningText(Encode encode, size_t max_tokens) : encode_(std::move(e
 }
 
 Status RunningText::hear(std::string_view sentence, size_t offset, bool ended) {
-  if (sentences_.empty() || sentences_.back().ended) sentences_.push_back({.offset = offset});
+  if (sentences_.empty() || sentences_.back().ended)
+    sentences_.push_back({.offset = offset, .is_apart = offset > end_});
   Sentence& last = sentences_.back();
   SYRINX_CHECK(last.offset == offset, "a sentence at byte {} goes on at {}", last.offset, offset);
   add(last, sentence.substr(std::min(last.heard, sentence.size())));
   last.heard = std::max(last.heard, sentence.size());
   last.ended = ended;
+  end_ = offset + sentence.size();
   return advance();
 }
 
@@ -67,12 +69,24 @@ void RunningText::add(Sentence& sentence, std::string_view text) {
 }
 
 void RunningText::rest() {
-  if (sentences_.empty() && !piece_.tokens.empty()) piece_.ended = true;
+  const bool rests = sentences_.empty() || (sentences_.front().at == 0 && sentences_.front().spoken_to == 0);
+  if (rests && !piece_.tokens.empty()) piece_.ended = true;
+}
+
+bool RunningText::end_behind_sentence(size_t given) {
+  if (piece_.ended || whole_ == 0 || given > whole_) return false;
+  if (piece_.tokens.size() > whole_) {
+    piece_.tokens.resize(whole_);
+    sentences_.front().at = 0;
+  }
+  piece_.ended = true;
+  return true;
 }
 
 Status RunningText::go_on() {
   SYRINX_CHECK(piece_.ended, "a piece that has not ended");
   piece_ = {};
+  whole_ = 0;
   return advance();
 }
 
@@ -86,7 +100,8 @@ Status RunningText::advance() {
       left_out_ += text::count_code_points(without_blank(std::string_view(first.text).substr(first.at)));
       sentences_.pop_front();
     } else if (first.ended && first.at == first.text.size()) {
-      piece_.ended = piece_.tokens.size() >= (max_tokens_ + 1) / 2;
+      whole_ = piece_.tokens.size();
+      piece_.ended = whole_ >= (max_tokens_ + 1) / 2;
       sentences_.pop_front();
     } else {
       const size_t end = stretch_end(first);
@@ -116,7 +131,7 @@ Status RunningText::take(Sentence& sentence, size_t end) {
   const size_t count = piece_.tokens.size(), last = end_behind_marks(sentence, end);
   const std::string_view text = std::string_view(sentence.text).substr(sentence.at, last - sentence.at);
   std::string stretch(count == 0 ? without_blank(text) : text);
-  if (count > 0 && sentence.at == 0) stretch.insert(0, " ");
+  if (count > 0 && sentence.at == 0 && sentence.is_apart) stretch.insert(0, " ");
   SYRINX_TRY(std::vector<int32_t> tokens, encode_(stretch));
   size_t taken = last;
   const size_t most = max_tokens_ + (count > 0 && !has_spoken(stretch) ? kMostMarks : 0);

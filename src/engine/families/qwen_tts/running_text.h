@@ -1,5 +1,6 @@
 // The pieces of a text that runs beside the sound, as tokens, while the text still arrives: a piece may be begun before
-// its end is known.  Tokens and ends of pieces follow from the text alone, however it arrives, unless rest() ends one.
+// its end is known.  Tokens and ends of pieces follow from the text alone, however it arrives, unless rest() or
+// end_behind_sentence() ends one.
 //
 // A token is certain once its stretch of text has ended: before a blank, before a mark that follows a letter or number,
 // and behind kMostStretch characters without either.  The model's tokens do not reach across the first two.
@@ -42,6 +43,9 @@ class RunningText {
   Status hear(std::string_view sentence, size_t offset, bool ended);
   // The text rests, or has ended: so does the piece, if its last sentence has.
   void rest();
+  // Ends the piece behind the last whole sentence in it, of which `given` tokens at most are in use; what follows
+  // begins the next piece.  False: there is none.
+  bool end_behind_sentence(size_t given);
 
   struct Piece {
     std::vector<int32_t> tokens = {};  // that are certain
@@ -56,6 +60,7 @@ class RunningText {
  private:
   struct Sentence {
     size_t offset = 0, heard = 0;  // bytes before it, and of it
+    bool is_apart = false;         // from the one before
     std::string text = {};         // cleaned
     size_t at = 0;                 // bytes that are in pieces
     size_t spoken_to = 0;          // end of the last character that is spoken
@@ -75,6 +80,8 @@ class RunningText {
   const size_t max_tokens_;
   std::deque<Sentence> sentences_;  // not yet in pieces as a whole
   Piece piece_;
+  size_t whole_ = 0;  // tokens of the piece up to the end of its last whole sentence
+  size_t end_ = 0;    // of the last sentence, in the text
   size_t left_out_ = 0;
 };
 

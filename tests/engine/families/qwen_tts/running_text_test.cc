@@ -97,6 +97,42 @@ TEST(RunningText, PieceEndsBehindSentenceFromHalfOn) {
                 ElementsAre("One. Two two.", "Three. Four."));
 }
 
+TEST(RunningText, SentencesWithoutBlankStayTogether) {
+  RunningText running(characters, 100);
+  ASSERT_TRUE(running.hear("你好。", 0, true));
+  ASSERT_TRUE(running.hear("再见。", 9, true));
+  ASSERT_TRUE(running.hear("Bye.", 20, true));
+  EXPECT_EQ(text_of(running.piece().tokens), "你好。再见。 Bye.");
+}
+
+TEST(RunningText, EndsBehindItsLastWholeSentence) {
+  RunningText running(characters, 100);
+  ASSERT_TRUE(running.hear("One two th", 0, false));
+  EXPECT_FALSE(running.end_behind_sentence(0));
+  ASSERT_TRUE(running.hear("One two three.", 0, true));
+  ASSERT_TRUE(running.hear("Four five si", 15, false));
+  EXPECT_EQ(text_of(running.piece().tokens), "One two three. Four five");
+  EXPECT_FALSE(running.end_behind_sentence(15));  // the next sentence is in use
+  EXPECT_TRUE(running.end_behind_sentence(14));
+  EXPECT_TRUE(running.piece().ended);
+  EXPECT_EQ(text_of(running.piece().tokens), "One two three.");
+  EXPECT_FALSE(running.end_behind_sentence(0));
+  ASSERT_TRUE(running.go_on());
+  EXPECT_EQ(text_of(running.piece().tokens), "Four five");
+  ASSERT_TRUE(running.hear("Four five six.", 15, true));
+  EXPECT_EQ(text_of(running.piece().tokens), "Four five six.");
+  EXPECT_EQ(running.left_out(), 0u);
+}
+
+TEST(RunningText, RestEndsThePieceBeforeMarksThatBeginASentence) {
+  RunningText running(characters, 100);
+  ASSERT_TRUE(running.hear("One.", 0, true));
+  ASSERT_TRUE(running.hear("- ", 5, false));
+  running.rest();
+  EXPECT_TRUE(running.piece().ended);
+  EXPECT_EQ(text_of(running.piece().tokens), "One.");
+}
+
 TEST(RunningText, LongSentenceIsCutBehindClauseOrWord) {
   for (const size_t step : {1u, 5u, 100u}) {
     EXPECT_THAT(pieces({"aa, bbb bbb bbb ccc, dd dd."}, 20, step).texts(),
