@@ -392,6 +392,40 @@ TEST(CApi, OptionsByNameAreCheckedAtTheStart) {
   EXPECT_EQ(many.set_option("speed", 1.0), SYRINX_INVALID_ARGUMENT);
 }
 
+// A sentence is heard while it is written, and the same samples come as of its whole text.
+TEST(CApi, SpeaksTextThatArrives) {
+  const std::string folder = SYRINX_TEST_DATA "/qwen_tts/custom_voice";
+  syrinx::LoadOptions load = pocket();
+  load.model = folder.c_str();
+  syrinx::Engine engine;
+  ASSERT_EQ(engine.load(load), SYRINX_OK) << engine.error();
+  syrinx::VoiceOptions options;
+  ASSERT_EQ(options.set_option("text_layout", "streaming"), SYRINX_OK);
+  ASSERT_EQ(options.set_option("max_seconds", 3.0), SYRINX_OK);
+  std::vector<float> parted, whole;
+  syrinx_chunk chunk = {};
+  {
+    syrinx::Session session;
+    ASSERT_EQ(engine.start(options, session), SYRINX_OK) << engine.error();
+    ASSERT_EQ(session.write("The river had risen overnight and nobody "), SYRINX_OK);
+    ASSERT_EQ(session.next(chunk), SYRINX_OK);  // waits for ever, if it waits for the sentence's end
+    parted.assign(chunk.samples, chunk.samples + chunk.sample_count);
+    ASSERT_EQ(session.write("knew why."), SYRINX_OK);
+    ASSERT_EQ(session.finish(), SYRINX_OK);
+    while (session.next(chunk) == SYRINX_OK && chunk.samples != nullptr)
+      parted.insert(parted.end(), chunk.samples, chunk.samples + chunk.sample_count);
+  }
+  const auto hear = [&](const syrinx_chunk& more) {
+    whole.insert(whole.end(), more.samples, more.samples + more.sample_count);
+    return true;
+  };
+  ASSERT_EQ(engine.speak("The river had risen overnight and nobody knew why.", options, hear), SYRINX_OK);
+  EXPECT_EQ(parted, whole);
+  ASSERT_EQ(options.set_option("carry_seconds", 8.0), SYRINX_OK);  // has no codes to carry
+  syrinx::Session session;
+  EXPECT_EQ(engine.start(options, session), SYRINX_UNSUPPORTED);
+}
+
 TEST(CApi, PocketTtsRefusesOptionsOfOthers) {
   syrinx::Engine engine;
   syrinx::LoadOptions load = pocket();

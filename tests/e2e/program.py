@@ -50,6 +50,17 @@ def tone(seconds, rate=16000, channels=1):
     return b"".join(struct.pack("<h", value) * channels for value in frames)
 
 
+def cloning_qwen(folder):
+    """Makes `folder` with the small random Qwen3-TTS that clones, and two recordings; the words of one are known."""
+    shutil.copytree(DATA / "qwen_tts/base", folder)
+    shutil.copytree(DATA / "qwen_tts/speech_tokenizer", folder / "speech_tokenizer")
+    (folder / "voices").mkdir()
+    for name in ("ann", "bob"):
+        (folder / "voices" / f"{name}.wav").write_bytes(wav(tone(1.0, 24000), 24000))
+    (folder / "voices/bob.txt").write_text("What is said.")
+    return folder
+
+
 class Program(unittest.TestCase):
     """Each test has an empty folder of its own, which is also the home of models and caches unless `home` is set."""
 

@@ -1,13 +1,12 @@
 """Qwen3-TTS through the built program, with the small random checkpoints."""
 import json
 import os
-import shutil
 import threading
 import unittest
 import wave
 
 from hub import Hub
-from program import DATA, FIGURES, tone, wav
+from program import DATA, FIGURES, cloning_qwen
 from server import LONG, Server
 
 QWEN = DATA / "qwen_tts"
@@ -16,24 +15,13 @@ SHORT = ("--max-seconds", "0.8")
 
 
 class Qwen(Server):
-    def samples(self, *arguments, model=CUSTOM, text="Hello there."):
-        code, output, errors = self.run_it("speak", text, "--model", model, "--out", "-", "--format", "pcm", *SHORT, *arguments)
+    def samples(self, *arguments, model=CUSTOM, text="Hello there.", limits=SHORT):
+        code, output, errors = self.run_it("speak", text, "--model", model, "--out", "-", "--format", "pcm", *limits, *arguments)
         self.assertEqual(code, 0, errors)
         return output
 
     def refuses(self, status, words, *arguments, model=CUSTOM):
         self.check_fails(status, words, "speak", "Hello.", "--model", model, "--out", "x.wav", *arguments)
-
-    def base(self):
-        """A copy of the checkpoint that clones, with two recordings; the words of one are known."""
-        model = self.folder / "base"
-        shutil.copytree(QWEN / "base", model)
-        shutil.copytree(QWEN / "speech_tokenizer", model / "speech_tokenizer")
-        (model / "voices").mkdir()
-        for name in ("ann", "bob"):
-            (model / "voices" / f"{name}.wav").write_bytes(wav(tone(1.0, 24000), 24000))
-        (model / "voices/bob.txt").write_text("What is said.")
-        return model
 
     def test_speech_is_written_with_its_figures(self):
         code, output, errors = self.run_it("speak", "Hello.", "--model", CUSTOM, "--out", self.out / "x.wav", "--json", *SHORT)
@@ -63,7 +51,7 @@ class Qwen(Server):
         self.refuses(3, "no voice was named", model=QWEN / "base")
 
     def test_recordings_are_cloned(self):
-        model = self.base()
+        model = cloning_qwen(self.folder / "base")
         ann, bob = (self.samples("--voice", name, model=model) for name in ("ann", "bob"))
         self.assertNotEqual(ann, bob)
         voice = self.folder / "bob.safetensors"
@@ -71,6 +59,26 @@ class Qwen(Server):
         self.assertEqual(code, 0, errors)
         self.assertEqual(self.samples("--voice", voice, "--precision", "f32", model=model),
                          self.samples("--voice", "bob", "--precision", "f32", model=model))
+
+    def test_text_is_spoken_while_it_arrives(self):
+        model = cloning_qwen(self.folder / "base")
+        speaker = self.start("speak", "-", "--model", model, "--voice", "ann", "--out", "-", "--format", "pcm")
+        speaker.stdin.write(b"The river had risen overnight and nobody ")
+        speaker.stdin.flush()
+        begin = speaker.stdout.read(3840)  # comes before the sentence has ended
+        rest, errors = speaker.communicate(b"in the town knew why.", timeout=120)
+        self.assertEqual((speaker.returncode, len(begin)), (0, 3840), errors)
+        whole = self.samples("--voice", "ann", model=model, limits=(),
+                             text="The river had risen overnight and nobody in the town knew why.")
+        self.assertTrue(begin + rest == whole, (len(begin + rest), len(whole)))
+
+    def test_carried_voice_is_an_option_of_each_text(self):
+        model = cloning_qwen(self.folder / "base")
+        self.start_server(model=["--speech-model", model, "--recognition-model", "", "--voice", "ann"])
+        text = "The river had risen overnight. " * 4
+        plain, carried = (self.spoken(text, seed=3, max_seconds=0.4, **more) for more in ({}, {"carry_seconds": 8}))
+        self.assertGreater(len(carried), len(plain))  # in pieces that are short enough to be carried
+        self.check_refused(400, None, "carry_seconds", "POST", "/v1/audio/speech", {"input": "Hello.", "carry_seconds": 31})
 
     def test_model_is_listed_and_described(self):
         code, output, errors = self.run_it("voices", "--model", CUSTOM, "--json")

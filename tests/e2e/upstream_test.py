@@ -13,7 +13,7 @@ import unittest
 import openai
 
 from chat_endpoint import ChatEndpoint, begin, chunk, done, refuse, say
-from program import DATA
+from program import DATA, cloning_qwen
 from realtime_clients_test import Realtime, SPOKEN, heard_by
 from server import ENGLISH, MODEL
 
@@ -89,6 +89,26 @@ class Answers(Upstream):
         self.assertEqual(body, {"model": "tiny", "stream": True, "max_tokens": 50, "messages": [
             {"role": "system", "content": "Be benevolent."}, {"role": "user", "content": "Hello there."}]})
         self.check_log_without("response", "benevolent", "hello", "everything", route="/v1/realtime")
+
+    def test_answer_is_heard_within_its_first_sentence(self):
+        heard, gates = threading.Event(), []
+
+        def answer(handler, _):
+            begin(handler)
+            say(handler, "The river had risen ", "overnight and nobody ")
+            gates.append(heard.wait(120))
+            say(handler, "in the town knew why.")
+            done(handler)
+
+        self.answer = answer
+        self.serve(model=["--speech-model", cloning_qwen(self.folder / "base"), "--recognition-model", "", "--voice", "ann"])
+        with self.session() as client:
+            self.write(client, "Hello there.")
+            self.say(client, "response.create")
+            self.hear_until(client, "response.output_audio.delta")
+            heard.set()
+            self.assertEqual(self.hear_until(client, "response.done")[-1]["response"]["status"], "completed")
+        self.assertEqual(gates, [True])
 
     def test_openais_client_names_the_language_model(self):
         self.serve(name="meta/llama3.2:1b")

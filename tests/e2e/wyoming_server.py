@@ -13,8 +13,8 @@ from server import Server
 
 
 class Wyoming(Server):
-    def start_wyoming(self, *arguments):
-        self.start_server("--wyoming-port", "0", *arguments)
+    def start_wyoming(self, *arguments, **options):
+        self.start_server("--wyoming-port", "0", *arguments, **options)
 
     def client(self):
         return AsyncTcpClient("127.0.0.1", self.wyoming_port, connect_timeout=60, read_timeout=120)

@@ -11,6 +11,7 @@ from wyoming.info import Describe, Info
 from wyoming.ping import Ping, Pong
 from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeStopped, SynthesizeVoice
 
+from program import cloning_qwen
 from server import LONG
 from wyoming_server import Wyoming
 
@@ -92,6 +93,23 @@ class Speech(Wyoming):
         self.assertGreater(len(rest), 3840)
         self.wait_until_free()
         self.check_log_without("speech", "confidential", route="wyoming synthesize")
+
+    def test_sentence_is_heard_while_its_text_arrives(self):
+        self.end_server()
+        model = cloning_qwen(self.folder / "base")
+        self.start_wyoming(model=["--speech-model", model, "--recognition-model", "", "--voice", "ann"])
+
+        async def speak(client):
+            await client.write_event(SynthesizeStart().event())
+            await client.write_event(SynthesizeChunk(text="The river had risen overnight and nobody ").event())
+            while not AudioChunk.is_type((await client.read_event()).type):
+                pass
+            await client.write_event(SynthesizeChunk(text="in the town knew why.").event())
+            await client.write_event(SynthesizeStop().event())
+            while not SynthesizeStopped.is_type((await client.read_event()).type):
+                pass
+
+        self.run_with_client(speak)
 
     def test_refusals(self):
         for event, code, words in [
