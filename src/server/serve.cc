@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/signals.h"
+#include "engine/schedule/heartbeat.h"
 #include "server/host/descriptors.h"
 #include "server/host/notify.h"
 #include "server/http/http_server.h"
@@ -28,6 +29,7 @@
 #include "server/upstream/upstream_settings.h"
 #include "server/wyoming/connection.h"
 #include "store/paths.h"
+#include "tensor/kept_pages.h"
 
 namespace syrinx::server {
 namespace {
@@ -35,6 +37,8 @@ namespace {
 constexpr std::chrono::milliseconds kTick{20};  // how soon a signal is heeded
 // With a manager whose queue is full: it gives up a service that is never ready, and needs no word of one that ends.
 constexpr std::chrono::seconds kReadyPatience{30}, kStoppingPatience{1};
+// A hypervisor has taken pages away within 5 s.
+constexpr HeartbeatOptions kWeightsHeartbeat{.idle_ms = 2000, .share = 0.02};
 
 static_assert(HttpLimits::kMaxHeaderBytes == 60 * 1024);  // the bound of max_header_kb
 
@@ -236,6 +240,8 @@ Status serve(const Settings& given, const Tell& tell) {
   SYRINX_TRY_VOID(load_models(service, address_of(scheme, settings, transport->port()), tell));
   if (!cancel_requested()) tell(fmt::format("page: {}", page_of(scheme, settings, transport->port())));
   if (!cancel_requested()) notify_manager("READY=1\nSTATUS=Ready", kReadyPatience, cancel_flag());
+  std::optional<Heartbeat> keeper;
+  if (settings.weights_heartbeat) keeper.emplace([] { return read_kept_pages().worked_ms; }, kWeightsHeartbeat);
   while (!cancel_requested()) {
     if (take_reload_request()) reload(settings, *transport, tell);
     service.modules().tend();

@@ -134,7 +134,10 @@ Result<std::span<const std::byte>> PackedFile::copy(std::string_view name) {
   return copied;
 }
 
-void PackedFile::trim_copies() { give_back_pages(copies_.data() + copied_, copies_.size() - copied_); }
+void PackedFile::trim_copies() {
+  give_back_pages(copies_.data() + copied_, copies_.size() - copied_);
+  kept_ = KeptPages({copies_.data(), copied_});
+}
 
 void PackedFile::release_before(std::string_view name) const {
   const auto found = find(name);

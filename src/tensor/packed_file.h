@@ -16,6 +16,7 @@
 #include "base/mapped_file.h"
 #include "base/result.h"
 #include "tensor/buffer.h"
+#include "tensor/kept_pages.h"
 
 namespace syrinx {
 
@@ -41,7 +42,7 @@ class PackedFile {
   // A checked copy in one run of memory, on huge pages where the system has them, in the order of the calls; lives as
   // long as this.  The file's pages leave memory meanwhile.
   Result<std::span<const std::byte>> copy(std::string_view name);
-  // After the last copy: what the run has too much goes back.
+  // After the last copy: what the run has too much goes back, and its pages are among the kept ones (kept_pages.h).
   void trim_copies();
   size_t size_bytes() const { return file_.bytes().size(); }
   // Lets the pages of the arrays that were written before `name` leave memory; they come back when read.
@@ -61,6 +62,7 @@ class PackedFile {
   std::unordered_map<std::string, Array> arrays_;
   Buffer<std::byte> copies_;  // room for all arrays, in memory as far as it is used
   size_t copied_ = 0;         // bytes
+  KeptPages kept_;            // of copies_, which outlives it
 };
 
 class PackedFileWriter {

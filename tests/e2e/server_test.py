@@ -2,6 +2,7 @@
 import base64
 import http.client
 import json
+import os
 import re
 import socket
 import time
@@ -500,6 +501,16 @@ class Metrics(Server):
         listed = {name: kind for names, kind in rows for name in re.findall(r"`(\w+)`", names)}
         del listed["syrinx_tls_handshakes_failed_total"]  # where TLS is spoken
         self.assertEqual(listed, {name: kind for name, (kind, _) in printed.items()})
+
+    def test_weights_heartbeat_has_a_thread(self):
+        def threads(*arguments):
+            self.start_server(*arguments)
+            self.assertTrue(self.spoken())
+            count = len(os.listdir(f"/proc/{self.server.pid}/task"))
+            self.end_server()
+            return count
+
+        self.assertEqual(threads("--weights-heartbeat"), threads() + 1)
 
     def test_steps_and_memory_are_the_models(self):
         self.start_all()

@@ -134,6 +134,16 @@ TEST_F(PackedFileTest, CheckedPagesLeaveMemory) {
   EXPECT_EQ(resident_bytes(path_), 0u);
 }
 
+TEST_F(PackedFileTest, CopiesAreAmongTheKeptPages) {
+  write("key");
+  auto file = read("key");
+  ASSERT_TRUE(file && file->copy("a"));
+  EXPECT_EQ(read_kept_pages().pages, 0U) << "more copies may come";
+  file->trim_copies();
+  const PackedFile moved = std::move(*file);
+  EXPECT_EQ(read_kept_pages().pages, 1U);
+}
+
 TEST_F(PackedFileTest, AnUnfinishedWriteLeavesNothing) {
   {
     auto writer = PackedFileWriter::create(path_, "key");

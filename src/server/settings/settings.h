@@ -52,6 +52,7 @@ struct Settings {
 
   double live_load = 0.85;
   int64_t memory_budget_mb = 0;
+  bool weights_heartbeat = false;
 
   std::string realtime_dialect = "auto";
   int64_t max_sessions = 64;

@@ -121,6 +121,9 @@ Rows sessions() {
           "memory_budget_mb", "MB", &Settings::memory_budget_mb, 0, 1048576,
           "Memory for models together; for one that is asked for, idle ones are unloaded whose keep_alive lets them, "
           "else it is refused with 503; 0: no limit"),
+      flag("weights_heartbeat", &Settings::weights_heartbeat,
+           "Read a byte of each page of the weights every 2 s, for 2 % of a core at most: a hypervisor takes away what "
+           "its guest does not use"),
       choice("realtime_dialect", "NAMES", &Settings::realtime_dialect, {"auto", "released", "beta"},
              "Names of the events of /v1/realtime; auto: as the client requests"),
       number("max_sessions", "N", &Settings::max_sessions, 1, 1024,
