@@ -1,7 +1,7 @@
 // Three streams of Qwen3-TTS speak and a fourth begins with a long prompt: how long the others wait for their frames
 // while it is read, and the newcomer for its first sound.
 //
-//   qwen_newcomer MODEL [THREADS [TOKENS [FRAMES OF A CHUNK]]]      MODEL: a folder of CustomVoice
+//   qwen_newcomer MODEL [THREADS [TOKENS [FRAMES OF A CHUNK [CACHE FOLDER]]]]      MODEL: a folder of CustomVoice
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -65,9 +65,9 @@ void tell(const char* name, std::vector<double> ms) {
               ms[ms.size() * 9 / 10], ms[ms.size() * 99 / 100], ms.back());
 }
 
-int run(const char* folder, int threads, size_t tokens, size_t chunk) {
+int run(const char* folder, int threads, size_t tokens, size_t chunk, const char* cache) {
   ThreadTeam team(threads);
-  const auto model = QwenModel::load(folder, {.precision = Precision::kInt8, .cache_folder = {}, .team = &team});
+  const auto model = QwenModel::load(folder, {.precision = Precision::kInt8, .cache_folder = cache, .team = &team});
   if (!model) return std::fprintf(stderr, "%s\n", model.error().message.c_str()), 1;
   Scheduler scheduler;
   StepQueue queue(scheduler);
@@ -115,7 +115,9 @@ int run(const char* folder, int threads, size_t tokens, size_t chunk) {
 }  // namespace syrinx
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fprintf(stderr, "usage: qwen_newcomer MODEL [THREADS [TOKENS [FRAMES OF A CHUNK]]]\n"), 2;
+  if (argc < 2)
+    return std::fprintf(stderr, "usage: qwen_newcomer MODEL [THREADS [TOKENS [CHUNK [CACHE FOLDER]]]]\n"), 2;
   const auto number = [&](int at, int otherwise) { return argc > at ? std::atoi(argv[at]) : otherwise; };
-  return syrinx::run(argv[1], number(2, 2), static_cast<size_t>(number(3, 400)), static_cast<size_t>(number(4, 1)));
+  return syrinx::run(argv[1], number(2, 2), static_cast<size_t>(number(3, 400)), static_cast<size_t>(number(4, 1)),
+                     argc > 5 ? argv[5] : "");
 }

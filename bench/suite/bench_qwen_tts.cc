@@ -25,7 +25,7 @@
 namespace syrinx::bench {
 namespace {
 
-constexpr int kMaxThreads = 64, kMaxRuns = 1000, kMaxFrames = 2000;
+constexpr int kMaxThreads = 64, kMaxRuns = 1000, kMaxFrames = 2000, kMaxRests = 100;
 constexpr float kMaxWordSeconds = 10, kMaxIdleSeconds = 3600;
 // Version of the folder of random checkpoints: raised when their bytes change.
 constexpr int kRandomVersion = 1;
@@ -44,6 +44,7 @@ struct Arguments {
   float word_seconds = 0.25f;
   float stream_seconds = 2.5f;
   float idle_seconds = 0;
+  int rests = 3;
   bool ablations = false;
   bool brief = false;
   bool json = false;
@@ -93,6 +94,15 @@ double throughput(const Report& r, const QwenStreamsFigures& s) {
 
 double over_median(const Report& r, double frame_ms) { return frame_ms / r.figures.stages.front().frame.median(); }
 
+// Frames that stand right behind their rest.
+Times rested_frames(const Report& r) {
+  Times times;
+  for (const QwenRest& rest : r.figures.rests)
+    if (rest.end == RestEnd::kPlain) times.add(rest.frame.sum());
+  times.sort();
+  return times;
+}
+
 size_t streams_at_real_time(const Report& r) {
   size_t most = 0;
   for (const QwenStreamsFigures& s : r.figures.streams)
@@ -136,6 +146,8 @@ Status check_numbers(const Arguments& a) {
       return fail(Code::kInvalidArgument, "{} {}: give more than 0, {} at most", name, value, kMaxWordSeconds);
   if (!(a.idle_seconds >= 0 && a.idle_seconds <= kMaxIdleSeconds))
     return fail(Code::kInvalidArgument, "--idle-seconds {}: give 0 to {}", a.idle_seconds, kMaxIdleSeconds);
+  if (a.rests < 1 || a.rests > kMaxRests)
+    return fail(Code::kInvalidArgument, "--rests {}: give 1 to {}", a.rests, kMaxRests);
   return {};
 }
 
@@ -156,6 +168,7 @@ Result<QwenWork> work_of(const Arguments& a) {
   work.stream_seconds = static_cast<double>(a.stream_seconds);
   work.ablations = a.ablations && !a.brief;
   work.idle_seconds = static_cast<double>(a.idle_seconds);
+  work.rests = static_cast<size_t>(a.rests);
   if (a.brief) work.streams.clear();
   return work;
 }
@@ -211,6 +224,22 @@ Json stages_json(const QwenStages& s) {
   return json.set("sum", times_json(s.frame));
 }
 
+Json::Array rests_json(const std::vector<QwenRest>& rests) {
+  Json::Array items;
+  for (const QwenRest& rest : rests) {
+    Json item;
+    item.set("before", rest_end_name(rest.end)).set("before_ms", rest.end_ms).set("frame_ms", rest.frame.sum());
+    item.set("talker_ms", rest.frame.talker_ms).set("predictor_ms", rest.frame.predictor_ms);
+    item.set("codec_ms", rest.frame.codec_ms).set("minor_faults", rest.minor_faults);
+    item.set("major_faults", rest.major_faults).set("stolen_ms", rest.stolen_ms).set("read_ms", rest.read_ms);
+    Json::Array next;
+    for (const double ms : rest.next.values()) next.push_back(ms);
+    item.set("read_again_ms", rest.read_again_ms).set("next_ms", std::move(next));
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
 void add_measured(Json& json, const Report& r) {
   Json::Array texts, streams, chunks, ablations;
   for (const QwenTextFigures& each : r.figures.texts) texts.push_back(text_json(each));
@@ -231,8 +260,10 @@ void add_measured(Json& json, const Report& r) {
   json.set("stages_ms", stages_json(r.figures.stages.front())).set("chunks", std::move(chunks));
   json.set("streams", std::move(streams)).set("streams_at_real_time", streams_at_real_time(r));
   json.set("streams_peak_rss_bytes", r.figures.streams_rss_bytes).set("ablations", std::move(ablations));
-  const auto rested_ms = r.figures.rested_frame_ms;
-  if (rested_ms) json.set("rested_frame_ms", *rested_ms).set("rested_over_p50", over_median(r, *rested_ms));
+  if (const Times rested = rested_frames(r); !rested.empty()) {
+    json.set("rested_frame_ms", rested.median()).set("rested_over_p50", over_median(r, rested.median()));
+    json.set("rests", rests_json(r.figures.rests));
+  }
   json.set("floor_ms", r.floor_ms()).set("over_floor", 1 / r.share_of_floor());
   json.set("share_of_floor", r.share_of_floor()).set("floor_f32_ms", r.floor.codec_f32_ms);
   if (r.floor.codec_bf16_ms > 0) json.set("bf16_gop_per_s", r.limits.bf16_gop_per_s.all_threads);
@@ -344,10 +375,23 @@ std::string floor_text(const Report& r) {
 }
 
 std::string rest_text(const Report& r) {
-  const auto ms = r.figures.rested_frame_ms;
-  if (!ms) return {};
-  return fmt::format("idle     a frame behind {} s of rest takes {:.1f} ms, {:.2f} times the p50 of a running stream\n",
-                     r.arguments.idle_seconds, *ms, over_median(r, *ms));
+  const Times rested = rested_frames(r);
+  if (rested.empty()) return {};
+  std::string text = fmt::format("\n  {:<14}{:>6}{:>8}{:>8}{:>10}{:>7}{:>14}{:>8}{:>20}  {}\n", "before, ms", "",
+                                 "frame", "talker", "predictor", "codec", "faults, major", "stolen",
+                                 fmt::format("reads of {} MB", kRestReadBytes >> 20), "frames behind it");
+  for (const QwenRest& rest : r.figures.rests) {
+    text += fmt::format("  {:<14}{:>6.0f}{:>8.1f}{:>8.1f}{:>10.1f}{:>7.1f}{:>9}{:>5}{:>8.0f}{:>12.1f}{:>8.1f} ",
+                        rest_end_name(rest.end), rest.end_ms, rest.frame.sum(), rest.frame.talker_ms,
+                        rest.frame.predictor_ms, rest.frame.codec_ms, rest.minor_faults, rest.major_faults,
+                        rest.stolen_ms, rest.read_ms, rest.read_again_ms);
+    for (const double ms : rest.next.values()) text += fmt::format(" {:.0f}", ms);
+    text += "\n";
+  }
+  return text + fmt::format(
+                    "idle     a frame behind {} s of rest takes {:.1f} ms (n = {}), {:.2f} times the p50 of a "
+                    "running stream\n",
+                    r.arguments.idle_seconds, rested.median(), rested.size(), over_median(r, rested.median()));
 }
 
 std::string report_text(const Report& r) {
@@ -399,8 +443,13 @@ void add_bench_qwen_tts(cli::Command& bench) {
   command.option("--frames", a->frames, "Frames whose stages are timed").type("N").show_default();
   command.option("--streams", a->streams, "Numbers of streams that speak together").type("A,B,...").show_default();
   command.option("--stream-seconds", a->stream_seconds, "Sound of each of them").type("S").show_default();
-  command.option("--idle-seconds", a->idle_seconds, "Rest before one more frame of the stages; 0: none")
+  command.option("--idle-seconds", a->idle_seconds, "Rest before more frames of the stages; 0: none")
       .type("S")
+      .show_default();
+  command
+      .option("--rests", a->rests,
+              "So many rests, in turns: with nothing, busy cores or pages read at the end, pages kept")
+      .type("N")
       .show_default();
   command.flag("--ablations", a->ablations, "Frames in each precision, without draws, behind a long prompt, ...");
   command.flag("--brief", a->brief, "Only the texts");

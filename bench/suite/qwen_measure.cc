@@ -1,7 +1,6 @@
 #include "bench/suite/qwen_measure.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -36,17 +35,7 @@ constexpr double kFrameSamples = kFrameSeconds * QwenModel::kSampleRateHz;
 constexpr double kMostLonger = 8;   // times the seconds of streams that are too short
 constexpr size_t kLeastChunks = 5;  // that are counted
 
-constexpr std::chrono::milliseconds kTick{20};  // how soon a signal ends a rest
-
 tl::unexpected<Error> stopped() { return fail(Code::kCancelled, "stopped while measuring; no figure is complete"); }
-
-Status rest(double seconds) {
-  for (const Stopwatch watch; watch.elapsed_ms() < 1e3 * seconds;) {
-    if (cancel_requested()) return stopped();
-    std::this_thread::sleep_for(kTick);
-  }
-  return {};
-}
 
 // One text.
 struct Spoken {
@@ -201,7 +190,7 @@ class Stages {
  public:
   Stages(std::shared_ptr<const QwenModel> model, const QwenWork& work, ThreadTeam& team)
       : model_(std::move(model)), work_(work), runner_(team), settings_{.draws = model_->generation()} {
-    settings_.draws.max_frames = work_.frames + kUncounted + 1;
+    settings_.draws.max_frames = work_.frames + kUncounted + work_.rests * (1 + kRestNextFrames);
   }
 
   // A text so many times.
@@ -233,58 +222,84 @@ Result<qwen_tts::Prompt> Stages::prompt(size_t times, bool text_first) const {
       {.role = model_->tokenizer().role(), .text = ids, .speaker = speaker, .voice = voice, .text_first = text_first});
 }
 
+// A stream of one's own, whose codec gets each frame by itself.
+class FrameRun {
+ public:
+  FrameRun(const QwenModel& model, nn::Runner& runner, std::unique_ptr<qwen_tts::FrameGenerator> generator,
+           qwen_tts::FrameStream stream)
+      : generator_(std::move(generator)),
+        stream_(std::move(stream)),
+        decoder_(model.codec(), runner),
+        state_(decoder_.make_state()),
+        samples_(decoder_.config().frame_samples()) {
+    generator_->set_probe([this](std::string_view stage, View<const float, 2>) {
+      if (stage == "scores") talker_ms_ = watch_.elapsed_ms();
+    });
+  }
+  // Milliseconds that the prompt took.
+  Result<double> begin(qwen_tts::Prompt prompt, const qwen_tts::SpeechSettings& settings) {
+    const Stopwatch watch;
+    SYRINX_TRY_VOID(generator_->begin(stream_, std::move(prompt), settings));
+    while (!generator_->read_prompt(stream_)) continue;
+    return watch.elapsed_ms();
+  }
+  Result<std::optional<QwenFrameTimes>> next(const std::string& checkpoint) {
+    if (cancel_requested()) return stopped();
+    qwen_tts::FrameStream* const pointer = &stream_;
+    if (stream_.end() != qwen_tts::End::kNone) return std::nullopt;
+    watch_.restart();
+    generator_->step({&pointer, 1});
+    const double made_ms = watch_.elapsed_ms();
+    if (stream_.end() == qwen_tts::End::kFault)
+      return fail(Code::kDataLoss, "'{}' computes values that are not numbers; its weights are damaged", checkpoint);
+    if (stream_.end() != qwen_tts::End::kNone) return std::nullopt;
+    decoder_.decode(state_, {codes().data(), {1, codes().size()}}, samples_);
+    return QwenFrameTimes{
+        .talker_ms = talker_ms_, .predictor_ms = made_ms - talker_ms_, .codec_ms = watch_.elapsed_ms() - made_ms};
+  }
+  std::span<const int32_t> codes() const { return stream_.codes(); }
+  std::span<const float> samples() const { return samples_; }
+
+ private:
+  const std::unique_ptr<qwen_tts::FrameGenerator> generator_;
+  qwen_tts::FrameStream stream_;
+  qwen_tts::CodecDecoder decoder_;
+  qwen_tts::CodecDecoderState state_;
+  std::vector<float> samples_;
+  Stopwatch watch_;
+  double talker_ms_ = 0;
+};
+
 Status Stages::measure(std::string name, qwen_tts::Prompt prompt, const qwen_tts::SpeechSettings& settings,
                        QwenFigures& figures) {
-  SYRINX_TRY(const auto generator, qwen_tts::FrameGenerator::make(model_->weights(), runner_));
+  SYRINX_TRY(auto generator, qwen_tts::FrameGenerator::make(model_->weights(), runner_));
   SYRINX_TRY(auto stream, generator->make_stream(generator->positions_for(prompt, settings)));
-  qwen_tts::CodecDecoder decoder(model_->codec(), runner_);
-  qwen_tts::CodecDecoderState state = decoder.make_state();
-  std::vector<float> samples(decoder.config().frame_samples());
+  FrameRun run(*model_, runner_, std::move(generator), std::move(stream));
   QwenStages stages;
   stages.name = std::move(name);
   stages.positions = prompt.positions.size();
-  const Stopwatch prompt_watch;
-  SYRINX_TRY_VOID(generator->begin(stream, std::move(prompt), settings));
-  while (!generator->read_prompt(stream)) continue;
-  stages.prompt.add(prompt_watch.elapsed_ms());
-  Stopwatch watch;
-  double talker_ms = 0;
-  generator->set_probe([&](std::string_view stage, View<const float, 2>) {
-    if (stage == "scores") talker_ms = watch.elapsed_ms();
-  });
+  SYRINX_TRY(const double prompt_ms, run.begin(std::move(prompt), settings));
+  stages.prompt.add(prompt_ms);
   codes_.clear();
-  qwen_tts::FrameStream* const pointer = &stream;
-  const size_t counted = work_.frames + kUncounted;
-  const bool rests = work_.idle_seconds > 0 && figures.stages.empty();
-  for (size_t frame = 0; frame < counted + (rests ? 1 : 0); ++frame) {
-    if (cancel_requested()) return stopped();
-    if (frame == counted) SYRINX_TRY_VOID(rest(work_.idle_seconds));
-    watch.restart();
-    generator->step({&pointer, 1});
-    const double made_ms = watch.elapsed_ms();
-    if (stream.end() == qwen_tts::End::kFault)
-      return fail(Code::kDataLoss, "'{}' computes values that are not numbers; its weights are damaged",
-                  work_.checkpoint);
-    if (stream.end() != qwen_tts::End::kNone) break;
-    const std::span<const int32_t> codes = stream.codes();
-    decoder.decode(state, {codes.data(), {1, codes.size()}}, samples);
-    const double decoded_ms = watch.elapsed_ms();
-    if (frame == counted) {
-      figures.rested_frame_ms = decoded_ms;
-      break;
-    }
-    note_peak(samples, figures.peak_sample);
-    codes_.insert(codes_.end(), codes.begin(), codes.end());
+  for (size_t frame = 0; frame < work_.frames + kUncounted; ++frame) {
+    SYRINX_TRY(const std::optional<QwenFrameTimes> made, run.next(work_.checkpoint));
+    if (!made) break;
+    note_peak(run.samples(), figures.peak_sample);
+    codes_.insert(codes_.end(), run.codes().begin(), run.codes().end());
     if (frame < kUncounted) continue;
-    stages.talker.add(talker_ms);
-    stages.predictor.add(made_ms - talker_ms);
-    stages.codec.add(decoded_ms - made_ms);
-    stages.frame.add(decoded_ms);
+    stages.talker.add(made->talker_ms);
+    stages.predictor.add(made->predictor_ms);
+    stages.codec.add(made->codec_ms);
+    stages.frame.add(made->sum());
   }
   if (stages.frame.empty())
     return fail(Code::kUnsupported, "the checkpoint ends a text after fewer than {} frames; its stages cannot be timed",
                 kUncounted + 1);
   for (Times* const times : {&stages.talker, &stages.predictor, &stages.codec, &stages.frame}) times->sort();
+  if (work_.idle_seconds > 0 && figures.stages.empty()) {
+    SYRINX_TRY(figures.rests, measure_rests(runner_.team(), work_.rests, work_.idle_seconds,
+                                            [&] { return run.next(work_.checkpoint); }));
+  }
   figures.stages.push_back(std::move(stages));
   return {};
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "bench/suite/qwen_rests.h"
 #include "bench/suite/rounds.h"
 #include "bench/suite/spoken_texts.h"
 #include "kernels/limits.h"
@@ -34,6 +35,7 @@ struct QwenWork {
   size_t frames = 50;           // of the stages, after five that are not counted; 0: no stages
   bool ablations = false;
   double idle_seconds = 0;  // of rest before one more frame of the stages; 0: there is none
+  size_t rests = 3;         // so long
 };
 
 // A text, spoken in pieces and chunks as by `syrinx speak`; times from the text on, loading left out.
@@ -87,8 +89,8 @@ struct QwenFigures {
   size_t streams_rss_bytes = 0;    // the most when all of them spoke
   std::vector<QwenStages> stages;  // the first as `speak` computes, then ablations
   std::vector<QwenChunkFigures> chunks;
-  std::optional<double> rested_frame_ms;  // behind idle_seconds; none too where the checkpoint ends its text before
-  double peak_sample = 0;                 // of the stages' sound; NaN once a sample is no number
+  std::vector<QwenRest> rests;  // of idle_seconds; fewer where the checkpoint ends its text before
+  double peak_sample = 0;       // of the stages' sound; NaN once a sample is no number
   qwen_tts::Config config;
   qwen_tts::CodecDecoderConfig codec;
   bool codec_reads_bf16 = false, codec_reads_int16 = false;

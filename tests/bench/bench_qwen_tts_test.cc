@@ -201,8 +201,8 @@ TEST_F(BenchQwenTts, WordsOfTheTextsAreATokenEach) {
 }
 
 TEST_F(BenchQwenTts, JsonHasEveryFigure) {
-  const Json r =
-      report({"--streams", "1,3", "--stream-seconds", "0.4", "--word-seconds", "0.05", "--idle-seconds", "0.05"});
+  const Json r = report({"--streams", "1,3", "--stream-seconds", "0.4", "--word-seconds", "0.05", "--idle-seconds",
+                         "0.05", "--rests", "5"});
   for (const char* key : {"rtf", "first_audio_ms", "load_ms", "floor_ms", "over_floor", "share_of_floor",
                           "floor_f32_ms", "peak_sample", "rested_frame_ms", "rested_over_p50"}) {
     ASSERT_NE(r.find(key), nullptr) << key;
@@ -227,6 +227,11 @@ TEST_F(BenchQwenTts, JsonHasEveryFigure) {
   const double* const throughput = (*r.find("streams")->array())[1].find("throughput")->real();
   ASSERT_NE(throughput, nullptr) << "they are long enough once their time is doubled";
   EXPECT_GT(*throughput, 0);
+  const Json::Array& rests = *r.find("rests")->array();
+  ASSERT_EQ(rests.size(), 5U);
+  EXPECT_EQ(*rests[3].find("before")->string(), "pages kept");
+  EXPECT_EQ(*rests[4].find("before")->string(), "nothing") << "in turns";
+  EXPECT_EQ(rests[4].find("next_ms")->array()->size(), 5U);
   ASSERT_EQ(r.find("chunks")->array()->size(), 4U) << "1, 2, 4 and 8 frames at once";
   EXPECT_TRUE(r.find("ablations")->array()->empty()) << "nobody asked for them";
 }
@@ -293,10 +298,10 @@ TEST_F(BenchQwenTts, TableOfAGivenCheckpoint) {
 
 TEST_F(BenchQwenTts, NumbersThatMakeNoSense) {
   const std::vector<std::vector<const char*>> cases = {
-      {"--runs", "0"},         {"--frames", "7"},     {"--threads", "100"},      {"--streams", "1,"},
-      {"--streams", "33"},     {"--texts", "short,"}, {"--word-seconds", "nan"}, {"--stream-seconds", "0"},
-      {"--texts", "huge"},     {"--precision", "f7"}, {"--config", "7b"},        {"--text", " "},
-      {"--idle-seconds", "-1"}};
+      {"--runs", "0"},          {"--frames", "7"},     {"--threads", "100"},      {"--streams", "1,"},
+      {"--streams", "33"},      {"--texts", "short,"}, {"--word-seconds", "nan"}, {"--stream-seconds", "0"},
+      {"--texts", "huge"},      {"--precision", "f7"}, {"--config", "7b"},        {"--text", " "},
+      {"--idle-seconds", "-1"}, {"--rests", "0"}};
   for (const std::vector<const char*>& arguments : cases) {
     SCOPED_TRACE(arguments[1]);
     const Status status = run_bench("qwen3-tts", arguments);
