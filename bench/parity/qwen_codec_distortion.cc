@@ -1,26 +1,32 @@
-// The codec's decoder of Qwen3-TTS in its narrow form beside f32: the error of each stage and of the sound.
+// The codec's decoder of Qwen3-TTS in narrow forms beside f32: the error of each part and of the sound.
 //
-//   qwen_codec_distortion FOLDER [FRAMES [FACTOR]]
+//   qwen_codec_distortion FOLDER [FRAMES [FACTOR [FORM...]]]
 //
-// FOLDER holds a codec's config.json and model.safetensors.  Random codes go through both forms three times, with the
+// FOLDER holds a codec's config.json and model.safetensors.  Random codes go through each form three times, with the
 // latents (the rows that the upsampling makes, by the weights that read them) times 1, 0.1 and 0.01, and with them the
 // biases behind, so that the sound falls as it does in pauses.  FACTOR multiplies
 // the second convolutions of residual units and the last one: 0.25 keeps random weights within the range of samples,
-// as it does in the tests.  Prints a JSON object a line: decibels by which the error is below the f32 rows of each
-// stage, below the sound, and below the sound from 1 to 12 kHz, in all and in that tenth of its frames which is lost
-// most; and the part of the samples at full scale.  SYRINX_CPU lowers the target: SSE4 has bf16 in place of int16.
+// as it does in the tests.  A FORM is one of qwen_codec_chain.h, with other ones for some parts behind it:
+// int16,transformer=int8,upsampling=int8_weights.
+//
+// Prints a JSON object a line: decibels by which the error is below the f32 sound, and below it from 1 to 12 kHz, in
+// all and in that tenth of its frames which is lost most; and of each part below its f32 rows when all parts up to it
+// are narrow, when it alone is, and below the sound from 1 to 12 kHz then.  The form "product" is that of the decoder
+// itself; its f32 and int16 must be those of the chain to the bit.
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "base/mapped_file.h"
+#include "bench/parity/qwen_codec_chain.h"
 #include "kernels/dispatch.h"
 #include "kernels/fft.h"
 #include "models/qwen_tts/codec_decoder.h"
@@ -31,8 +37,6 @@ namespace {
 
 constexpr size_t kPass = 4, kWindow = 1920, kRate = 24000, kLowest = 1000;
 constexpr std::string_view kLatentReader = "decoder.decoder.0.conv.weight";
-
-using Stages = std::map<std::string, std::vector<float>>;
 
 // The file's tensors, some of them multiplied.
 class Tensors {
@@ -82,30 +86,29 @@ struct Codec {
   }
 };
 
-Result<Stages> decode(const Codec& codec, Tensors& tensors, Precision precision, const std::vector<int32_t>& codes,
-                      ThreadTeam& team) {
-  SYRINX_TRY(
-      CodecDecoderWeights weights,
-      CodecDecoderWeights::load({.find = [&](std::string_view name) { return tensors.find(name); }, .team = &team},
-                                "model.safetensors", codec.config, precision));
-  nn::Runner runner(team);
-  CodecDecoder decoder(std::make_shared<const CodecDecoderWeights>(std::move(weights)), runner, 1, kPass);
-  Stages stages;
-  decoder.set_probe([&](std::string_view stage, size_t index, View<const float, 2> rows) {
-    if (stage == "samples") return;
-    std::vector<float>& all = stages[fmt::format("{}.{}", stage, index)];
-    for (size_t n = 0; n < rows.extent(0); ++n) all.insert(all.end(), rows.row(n), rows.row(n) + rows.extent(1));
-  });
-  CodecDecoderState state = decoder.make_state();
-  const size_t books = decoder.config().codebooks, frames = codes.size() / books;
-  std::vector<float>& samples = stages["sound"];
-  samples.resize(frames * decoder.config().frame_samples());
-  decoder.decode(state, {codes.data(), {frames, books}}, samples);
-  if (state.faulty()) return fail(Code::kDataLoss, "samples that are not numbers");
-  return stages;
+using Samples = std::vector<float>;
+
+Result<CodecDecoderWeights> load(const Codec& codec, Tensors& tensors, Precision precision, ThreadTeam& team) {
+  return CodecDecoderWeights::load({.find = [&](std::string_view name) { return tensors.find(name); }, .team = &team},
+                                   "model.safetensors", codec.config, precision);
 }
 
-double decibels(double signal, double error) { return 10 * std::log10(signal / std::max(error, 1e-30)); }
+Result<Samples> decode(std::shared_ptr<const CodecDecoderWeights> weights, const std::vector<int32_t>& codes,
+                       ThreadTeam& team) {
+  nn::Runner runner(team);
+  CodecDecoder decoder(std::move(weights), runner, 1, kPass);
+  CodecDecoderState state = decoder.make_state();
+  const size_t books = decoder.config().codebooks, frames = codes.size() / books;
+  Samples samples(frames * decoder.config().frame_samples());
+  decoder.decode(state, {codes.data(), {frames, books}}, samples);
+  if (state.faulty()) return fail(Code::kDataLoss, "samples that are not numbers");
+  return samples;
+}
+
+// To a tenth.
+double decibels(double signal, double error) {
+  return std::round(100 * std::log10(signal / std::max(error, 1e-30))) / 10;
+}
 
 double distance_db(const std::vector<float>& got, const std::vector<float>& want) {
   double signal = 0, error = 0;
@@ -151,29 +154,163 @@ Status set_band(const std::vector<float>& got, const std::vector<float>& want, J
   return {};
 }
 
-Status compare(const Codec& codec, float latents, float branches, size_t frames, ThreadTeam& team) {
+struct FormOfParts {
+  std::string name;
+  CodecForm form = CodecForm::kF32;
+  std::map<std::string, CodecForm> others;
+
+  CodecForm of(const std::string& part) const {
+    const auto other = others.find(part);
+    if (other != others.end()) return other->second;
+    return part == "output" ? CodecForm::kF32 : form;
+  }
+  static Result<FormOfParts> read(const std::string& text) {
+    const auto form_named = [](const std::string& name) -> Result<CodecForm> {
+      for (size_t i = 0; i < std::size(kCodecForms); ++i)
+        if (kCodecForms[i] == name) return static_cast<CodecForm>(i);
+      return fail(Code::kInvalidArgument, "no form of a codec is named '{}'", name);
+    };
+    size_t end = std::min(text.find(','), text.size());
+    SYRINX_TRY(const CodecForm form, form_named(text.substr(0, end)));
+    FormOfParts made{.name = text, .form = form, .others = {}};
+    while (end < text.size()) {
+      const size_t first = end + 1, equals = std::min(text.find('=', first), text.size());
+      end = std::min(text.find(',', first), text.size());
+      if (equals >= end) return fail(Code::kInvalidArgument, "'{}' lacks a PART=FORM behind its comma", text);
+      SYRINX_TRY(made.others[text.substr(first, equals - first)],
+                 form_named(text.substr(equals + 1, end - equals - 1)));
+    }
+    return made;
+  }
+};
+
+// One level of latents.
+class Level {
+ public:
+  static Result<std::unique_ptr<Level>> make(const Codec& codec, float latents, float branches, size_t frames,
+                                             ThreadTeam& team);
+  Status compare_product();
+  Status compare(const FormOfParts& form);
+
+ private:
+  using Rows = CodecChain::Rows;
+  Level(const Codec& codec, float latents, float branches, ThreadTeam& team)
+      : codec_(codec), tensors_(codec.tensors, latents, branches), team_(team), latents_(latents) {}
+  Status prepare(size_t frames);
+  Samples sound(std::vector<float> samples) const;
+  Json line(const std::string& form) const;
+  Status print(Json line, const Samples& narrow) const;
+  Result<double> band_of_one(size_t part, const Rows& rows);
+
+  const Codec& codec_;
+  Tensors tensors_;
+  ThreadTeam& team_;
+  float latents_;
+  std::vector<int32_t> codes_;
+  std::shared_ptr<const CodecDecoderWeights> weights_;
+  std::optional<CodecChain> chain_;
+  std::vector<CodecChain::Weights> f32_;  // of each part
+  std::vector<float> first_;              // rows that the first part reads
+  std::vector<Rows> rows_;                // of each part in f32
+  Samples sound_;
+};
+
+Result<std::unique_ptr<Level>> Level::make(const Codec& codec, float latents, float branches, size_t frames,
+                                           ThreadTeam& team) {
+  std::unique_ptr<Level> level(new Level(codec, latents, branches, team));
+  SYRINX_TRY_VOID(level->prepare(frames));
+  return level;
+}
+
+Status Level::prepare(size_t frames) {
+  const CodecDecoderConfig& c = codec_.config.decoder;
   std::mt19937 random(1);
-  std::vector<int32_t> codes(frames * codec.config.decoder.codebooks);
-  for (int32_t& code : codes) code = static_cast<int32_t>(random() % codec.config.decoder.codebook_size);
-  Tensors tensors(codec.tensors, latents, branches);
-  SYRINX_TRY(const Stages f32, decode(codec, tensors, Precision::kF32, codes, team));
-  SYRINX_TRY(const Stages narrow, decode(codec, tensors, Precision::kBf16, codes, team));
-  Json line, stages;
-  for (const auto& [stage, rows] : f32)
-    if (stage != "sound") stages.set(stage, distance_db(narrow.at(stage), rows));
-  const std::vector<float>& sound = f32.at("sound");
-  const auto full = std::count_if(sound.begin(), sound.end(), [](float v) { return std::fabs(v) >= 1.0f; });
+  codes_.resize(frames * c.codebooks);
+  for (int32_t& code : codes_) code = static_cast<int32_t>(random() % c.codebook_size);
+  SYRINX_TRY(CodecDecoderWeights weights, load(codec_, tensors_, Precision::kF32, team_));
+  weights_ = std::make_shared<const CodecDecoderWeights>(std::move(weights));
+  chain_.emplace(*weights_, team_);
+  first_ = chain_->quantise(codes_);
+  for (size_t part = 0; part < chain_->parts().size(); ++part) {
+    f32_.push_back(chain_->weights(part, CodecForm::kF32));
+    rows_.push_back(chain_->run(part, f32_[part], part == 0 ? first_ : rows_[part - 1].ready));
+  }
+  sound_ = sound(rows_.back().made);
+  SYRINX_TRY(const Samples product, decode(weights_, codes_, team_));
+  if (product != sound_) return fail(Code::kInternal, "the chain in f32 gives other samples than the decoder");
+  return {};
+}
+
+Samples Level::sound(std::vector<float> samples) const {
+  for (float& sample : samples) sample = std::clamp(sample, -1.0f, 1.0f);
+  return samples;
+}
+
+Json Level::line(const std::string& form) const {
+  const auto full = std::count_if(sound_.begin(), sound_.end(), [](float v) { return std::fabs(v) >= 1.0f; });
   double squares = 0;
-  for (const float sample : sound) squares += double{sample} * sample;
-  const auto count = static_cast<double>(sound.size());
-  line.set("latents", double{latents}).set("rms", std::sqrt(squares / count));
-  line.set("full_scale", static_cast<double>(full) / count);
-  line.set("sound_db", distance_db(narrow.at("sound"), sound));
-  SYRINX_TRY_VOID(set_band(narrow.at("sound"), sound, line));
-  line.set("stages", std::move(stages));
+  for (const float sample : sound_) squares += double{sample} * sample;
+  const auto count = static_cast<double>(sound_.size());
+  Json line;
+  line.set("latents", double{latents_}).set("form", form).set("rms", std::sqrt(squares / count));
+  return line.set("full_scale", static_cast<double>(full) / count);
+}
+
+Status Level::print(Json line, const Samples& narrow) const {
+  line.set("sound_db", distance_db(narrow, sound_));
+  SYRINX_TRY_VOID(set_band(narrow, sound_, line));
   std::printf("%s\n", line.dump().c_str());
   std::fflush(stdout);
   return {};
+}
+
+Status Level::compare_product() {
+  SYRINX_TRY(CodecDecoderWeights weights, load(codec_, tensors_, Precision::kBf16, team_));
+  const bool is_int16 = reads_int16(weights);
+  SYRINX_TRY(const Samples narrow,
+             decode(std::make_shared<const CodecDecoderWeights>(std::move(weights)), codes_, team_));
+  if (is_int16) {
+    Rows rows{.made = {}, .ready = first_};
+    for (size_t part = 0; part + 1 < chain_->parts().size(); ++part)
+      rows = chain_->run(part, chain_->weights(part, CodecForm::kInt16), std::move(rows.ready));
+    rows = chain_->run(f32_.size() - 1, f32_.back(), std::move(rows.ready));
+    if (sound(rows.made) != narrow)
+      return fail(Code::kInternal, "the chain in int16 gives other samples than the decoder");
+  }
+  return print(line("product"), narrow);
+}
+
+// The sound with `rows` as those of a part and all behind it in f32.
+Result<double> Level::band_of_one(size_t part, const Rows& rows) {
+  Rows now = rows;
+  for (size_t next = part + 1; next < f32_.size(); ++next) now = chain_->run(next, f32_[next], std::move(now.ready));
+  Json line;
+  SYRINX_TRY_VOID(set_band(sound(std::move(now.made)), sound_, line));
+  return *line.find("band_db")->real();
+}
+
+Status Level::compare(const FormOfParts& form) {
+  Json line = this->line(form.name), parts;
+  Rows so_far{.made = {}, .ready = first_};
+  for (size_t part = 0; part < chain_->parts().size(); ++part) {
+    const std::string& name = chain_->parts()[part].name;
+    const bool is_last = part + 1 == chain_->parts().size();
+    const bool stays = form.form == CodecForm::kF32 || (is_last && form.form <= CodecForm::kInt16);
+    Json of_part;
+    if (form.others.empty() && !stays) {
+      const auto narrow = chain_->weights(part, form.form);
+      const Rows alone = chain_->run(part, narrow, part == 0 ? first_ : rows_[part - 1].ready);
+      SYRINX_TRY(const double band, band_of_one(part, alone));
+      of_part.set("alone_db", distance_db(alone.made, rows_[part].made)).set("sound_band_db", band);
+      if (form.of(name) == form.form) so_far = chain_->run(part, narrow, std::move(so_far.ready));
+    }
+    if (!form.others.empty() || form.of(name) == CodecForm::kF32)
+      so_far = chain_->run(part, chain_->weights(part, form.of(name)), std::move(so_far.ready));
+    of_part.set("so_far_db", distance_db(so_far.made, rows_[part].made));
+    parts.set(name, std::move(of_part));
+  }
+  line.set("parts", std::move(parts));
+  return print(std::move(line), sound(std::move(so_far.made)));
 }
 
 Status run(std::span<char*> words) {
@@ -181,10 +318,24 @@ Status run(std::span<char*> words) {
   const double branches = words.size() > 2 ? std::atof(words[2]) : 1.0;
   if (frames < 1 || !(branches > 0))
     return fail(Code::kInvalidArgument, "frames must be 1 or more, the factor above 0");
+  std::vector<FormOfParts> forms;
+  for (size_t i = 3; i < words.size(); ++i) {
+    SYRINX_TRY(FormOfParts form, FormOfParts::read(words[i]));
+    forms.push_back(std::move(form));
+  }
+  for (const char* const form : {"bf16", "int16", "int8", "int8_groups"}) {
+    if (words.size() > 3) break;
+    SYRINX_TRY(FormOfParts made, FormOfParts::read(form));
+    forms.push_back(std::move(made));
+  }
   SYRINX_TRY(const Codec codec, Codec::open(words[0]));
   ThreadTeam team(2);
-  for (const float latents : {1.0f, 0.1f, 0.01f})
-    SYRINX_TRY_VOID(compare(codec, latents, static_cast<float>(branches), static_cast<size_t>(frames), team));
+  for (const float latents : {1.0f, 0.1f, 0.01f}) {
+    SYRINX_TRY(const auto level,
+               Level::make(codec, latents, static_cast<float>(branches), static_cast<size_t>(frames), team));
+    SYRINX_TRY_VOID(level->compare_product());
+    for (const FormOfParts& form : forms) SYRINX_TRY_VOID(level->compare(form));
+  }
   return {};
 }
 
@@ -193,7 +344,7 @@ Status run(std::span<char*> words) {
 
 int main(int count, char** words) {
   if (count < 2) {
-    std::fputs("usage: qwen_codec_distortion FOLDER [FRAMES [FACTOR]]\n", stderr);
+    std::fputs("usage: qwen_codec_distortion FOLDER [FRAMES [FACTOR [FORM...]]]\n", stderr);
     return 2;
   }
   if (const auto limit = syrinx::kernels::limit_cpu_from_environment(); !limit) {

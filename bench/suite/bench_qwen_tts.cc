@@ -46,6 +46,7 @@ struct Arguments {
   float idle_seconds = 0;
   int rests = 3;
   bool ablations = false;
+  std::string only_ablations;
   bool brief = false;
   bool json = false;
   bool without_cache = false;
@@ -151,6 +152,19 @@ Status check_numbers(const Arguments& a) {
   return {};
 }
 
+Result<std::vector<std::string>> ablations_of(const Arguments& a) {
+  const std::vector<std::string> all(std::begin(kQwenAblations), std::end(kQwenAblations));
+  if (a.only_ablations.empty()) return a.ablations ? all : std::vector<std::string>();
+  std::vector<std::string> chosen;
+  std::istringstream words(a.only_ablations);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (std::ranges::find(all, word) == all.end())
+      return fail(Code::kInvalidArgument, "--only-ablations '{}' is none of these: {}", word, fmt::join(all, ", "));
+    chosen.push_back(word);
+  }
+  return chosen;
+}
+
 Result<QwenWork> work_of(const Arguments& a) {
   SYRINX_TRY_VOID(check_numbers(a));
   QwenWork work;
@@ -166,10 +180,13 @@ Result<QwenWork> work_of(const Arguments& a) {
   work.frames = a.brief ? 0 : static_cast<size_t>(a.frames);
   work.word_seconds = static_cast<double>(a.word_seconds);
   work.stream_seconds = static_cast<double>(a.stream_seconds);
-  work.ablations = a.ablations && !a.brief;
+  SYRINX_TRY(work.ablations, ablations_of(a));
   work.idle_seconds = static_cast<double>(a.idle_seconds);
   work.rests = static_cast<size_t>(a.rests);
-  if (a.brief) work.streams.clear();
+  if (a.brief) {
+    work.streams.clear();
+    work.ablations.clear();
+  }
   return work;
 }
 
@@ -241,7 +258,7 @@ Json::Array rests_json(const std::vector<QwenRest>& rests) {
 }
 
 void add_measured(Json& json, const Report& r) {
-  Json::Array texts, streams, chunks, ablations;
+  Json::Array texts, streams, chunks, ablations, twins;
   for (const QwenTextFigures& each : r.figures.texts) texts.push_back(text_json(each));
   for (const QwenStreamsFigures& each : r.figures.streams) {
     Json item;
@@ -255,11 +272,17 @@ void add_measured(Json& json, const Report& r) {
     chunks.push_back(std::move(item));
   }
   for (size_t i = 1; i < r.figures.stages.size(); ++i) ablations.push_back(stages_json(r.figures.stages[i]));
+  for (const QwenTwin& each : r.figures.twins) {
+    Json item;
+    item.set("name", each.name).set("before_ms", times_json(each.before)).set("product_ms", times_json(each.product));
+    twins.push_back(std::move(item));
+  }
   json.set("texts", std::move(texts));
   if (r.arguments.brief) return;
   json.set("stages_ms", stages_json(r.figures.stages.front())).set("chunks", std::move(chunks));
   json.set("streams", std::move(streams)).set("streams_at_real_time", streams_at_real_time(r));
   json.set("streams_peak_rss_bytes", r.figures.streams_rss_bytes).set("ablations", std::move(ablations));
+  json.set("twins", std::move(twins));
   if (const Times rested = rested_frames(r); !rested.empty()) {
     json.set("rested_frame_ms", rested.median()).set("rested_over_p50", over_median(r, rested.median()));
     json.set("rests", rests_json(r.figures.rests));
@@ -345,6 +368,14 @@ std::string streams_text(const Report& r) {
                      streams_at_real_time(r), static_cast<double>(r.figures.streams_rss_bytes) * 1e-6);
 }
 
+std::string twin_table(const Report& r) {
+  if (r.figures.twins.empty()) return {};
+  std::string text = fmt::format("\n  {:<34}{:>10}{:>10}\n", "ms a frame (p50), matrices left out", "before", "here");
+  for (const QwenTwin& t : r.figures.twins)
+    text += fmt::format("  {:<34}{:>10.4f}{:>10.4f}\n", t.name, t.before.median(), t.product.median());
+  return text;
+}
+
 std::string ablation_table(const Report& r) {
   if (r.figures.stages.size() < 2) return {};
   std::string text = fmt::format("\n  {:<34}{:>9}{:>10}{:>9}{:>11}{:>9}{:>9}\n", "ablation, ms (p50)", "prompt",
@@ -400,7 +431,7 @@ std::string report_text(const Report& r) {
       fmt::format("machine  {}, {} cores, {}\nbuild    {} ({}, {}), {}\n", cpu_info().model, cpu_info().logical_cores,
                   kernels::describe_chosen_target(), version(), commit(), build_type(), compiler());
   text += fmt::format("model    {}, {}, {} threads\n\n", r.work.checkpoint, r.arguments.precision, r.work.threads);
-  text += port_table(r) + own_table(r) + ablation_table(r);
+  text += port_table(r) + own_table(r) + ablation_table(r) + twin_table(r);
   text += fmt::format("\nrtf      {:.4f} ({:.4f} to {:.4f}), {}: time / sound\n", rtf(t, t.wall.median()),
                       rtf(t, t.wall.min()), rtf(t, t.wall.max()), t.text.name);
   text += streams_text(r);
@@ -452,6 +483,10 @@ void add_bench_qwen_tts(cli::Command& bench) {
       .type("N")
       .show_default();
   command.flag("--ablations", a->ablations, "Frames in each precision, without draws, behind a long prompt, ...");
+  command
+      .option("--only-ablations", a->only_ablations,
+              "Some of draws, penalty, text, prompt, twins, f32, bf16, int8, int4")
+      .type("A,B,...");
   command.flag("--brief", a->brief, "Only the texts");
   command.flag("--json", a->json, "One JSON object on one line");
   command.flag("--no-cache", a->without_cache,

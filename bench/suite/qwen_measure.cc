@@ -27,9 +27,10 @@
 namespace syrinx::bench {
 namespace {
 
-constexpr float kAudible = 0.01f;  // of full scale
-constexpr size_t kUncounted = 5;   // frames of the stages
-constexpr size_t kLongPrompt = 6;  // times the longest text: about 700 tokens
+constexpr float kAudible = 0.01f;    // of full scale
+constexpr size_t kUncounted = 5;     // frames of the stages
+constexpr size_t kLongPrompt = 6;    // times the longest text: about 700 tokens
+constexpr size_t kTwinFrames = 360;  // before the twins' one: those of the longest text
 constexpr double kFrameSeconds = 0.08;
 constexpr double kFrameSamples = kFrameSeconds * QwenModel::kSampleRateHz;
 constexpr double kMostLonger = 8;   // times the seconds of streams that are too short
@@ -323,20 +324,32 @@ Status Stages::measure_chunk(size_t chunk, QwenFigures& figures) {
   return {};
 }
 
+bool is_chosen(const QwenWork& work, const char* ablation) {
+  return std::ranges::find(work.ablations, ablation) != work.ablations.end();
+}
+
 // The same precision with something else changed.
-Status measure_ablations(Stages& stages, QwenFigures& figures) {
-  qwen_tts::SpeechSettings likeliest = stages.settings();
+Status measure_ablations(Stages& stages, const QwenWork& work, ThreadTeam& team, QwenFigures& figures) {
+  qwen_tts::SpeechSettings likeliest = stages.settings(), without_penalty = stages.settings();
   likeliest.draws.talker.samples = likeliest.draws.predictor.samples = false;
-  SYRINX_TRY(qwen_tts::Prompt prompt, stages.prompt(1, true));
-  SYRINX_TRY_VOID(stages.measure("the likeliest codes, no draws", std::move(prompt), likeliest, figures));
-  qwen_tts::SpeechSettings without_penalty = stages.settings();
   without_penalty.draws.penalty = 1.0f;
-  SYRINX_TRY(prompt, stages.prompt(1, true));
-  SYRINX_TRY_VOID(stages.measure("no penalty", std::move(prompt), without_penalty, figures));
-  SYRINX_TRY(prompt, stages.prompt(1, false));
-  SYRINX_TRY_VOID(stages.measure("text beside the sound", std::move(prompt), stages.settings(), figures));
-  SYRINX_TRY(prompt, stages.prompt(kLongPrompt, true));
-  return stages.measure("a long prompt", std::move(prompt), stages.settings(), figures);
+  const struct {
+    const char *ablation, *name;
+    size_t texts;
+    bool text_first;
+    qwen_tts::SpeechSettings settings;
+  } rows[] = {{"draws", "the likeliest codes, no draws", 1, true, likeliest},
+              {"penalty", "no penalty", 1, true, without_penalty},
+              {"text", "text beside the sound", 1, false, stages.settings()},
+              {"prompt", "a long prompt", kLongPrompt, true, stages.settings()}};
+  for (const auto& row : rows) {
+    if (!is_chosen(work, row.ablation)) continue;
+    SYRINX_TRY(qwen_tts::Prompt prompt, stages.prompt(row.texts, row.text_first));
+    SYRINX_TRY_VOID(stages.measure(row.name, std::move(prompt), row.settings, figures));
+  }
+  if (is_chosen(work, "twins"))
+    figures.twins = measure_qwen_twins(figures.config, stages.settings().draws, kTwinFrames, team);
+  return {};
 }
 
 Status measure_stages(const QwenWork& work, const SpeechFiles& files, QwenFigures& figures) {
@@ -354,12 +367,12 @@ Status measure_stages(const QwenWork& work, const SpeechFiles& files, QwenFigure
     figures.codec_reads_bf16 = qwen_tts::reads_bf16(*model->codec());
     figures.codec_reads_int16 = qwen_tts::reads_int16(*model->codec());
     for (const size_t chunk : {1, 2, 4, 8}) SYRINX_TRY_VOID(stages.measure_chunk(chunk, figures));
-    return work.ablations ? measure_ablations(stages, figures) : Status();
+    return measure_ablations(stages, work, team, figures);
   };
   SYRINX_TRY_VOID(of_precision(work.precision, work.cache_folder, true));
-  if (!work.ablations) return {};
   for (const Precision precision : kAllPrecisions)
-    if (precision != work.precision) SYRINX_TRY_VOID(of_precision(precision, "", false));
+    if (precision != work.precision && is_chosen(work, precision_name(precision)))
+      SYRINX_TRY_VOID(of_precision(precision, "", false));
   return {};
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "bench/suite/qwen_rests.h"
+#include "bench/suite/qwen_twins.h"
 #include "bench/suite/rounds.h"
 #include "bench/suite/spoken_texts.h"
 #include "kernels/limits.h"
@@ -21,6 +22,11 @@
 
 namespace syrinx::bench {
 
+// A frame without draws, without penalty, with the text beside the sound, behind a long prompt; the twins; and in
+// another precision.
+inline constexpr const char* kQwenAblations[] = {"draws", "penalty", "text", "prompt", "twins",
+                                                 "f32",   "bf16",    "int8", "int4"};
+
 struct QwenWork {
   std::string checkpoint, models_folder;  // as find_speech_files() takes them
   std::string cache_folder;               // where packed weights are kept; empty: nowhere
@@ -29,13 +35,13 @@ struct QwenWork {
   int threads = 1;
   size_t runs = 3;  // counted, after a short one that is not
   std::vector<SpokenText> texts;
-  double word_seconds = 0.4;    // of sound for each word of a text
-  std::vector<size_t> streams;  // 1 to QwenEngine::kMaxSessions each
-  double stream_seconds = 4;    // doubled, three times at most, where steady_step_ms() finds them too short
-  size_t frames = 50;           // of the stages, after five that are not counted; 0: no stages
-  bool ablations = false;
-  double idle_seconds = 0;  // of rest before one more frame of the stages; 0: there is none
-  size_t rests = 3;         // so long
+  double word_seconds = 0.4;           // of sound for each word of a text
+  std::vector<size_t> streams;         // 1 to QwenEngine::kMaxSessions each
+  double stream_seconds = 4;           // doubled, three times at most, where steady_step_ms() finds them too short
+  size_t frames = 50;                  // of the stages, after five that are not counted; 0: no stages
+  std::vector<std::string> ablations;  // of kQwenAblations
+  double idle_seconds = 0;             // of rest before more frames of the stages; 0: there is none
+  size_t rests = 3;                    // so long
 };
 
 // A text, spoken in pieces and chunks as by `syrinx speak`; times from the text on, loading left out.
@@ -88,6 +94,7 @@ struct QwenFigures {
   std::vector<QwenStreamsFigures> streams;
   size_t streams_rss_bytes = 0;    // the most when all of them spoke
   std::vector<QwenStages> stages;  // the first as `speak` computes, then ablations
+  std::vector<QwenTwin> twins;
   std::vector<QwenChunkFigures> chunks;
   std::vector<QwenRest> rests;  // of idle_seconds; fewer where the checkpoint ends its text before
   double peak_sample = 0;       // of the stages' sound; NaN once a sample is no number

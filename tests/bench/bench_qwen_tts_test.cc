@@ -281,6 +281,18 @@ TEST_F(BenchQwenTts, AblationsAreNamed) {
                                              "a long prompt", "f32", "bf16", "int4"}));
   EXPECT_GT(*(*r.find("ablations")->array())[3].find("positions")->whole(), 500);
   EXPECT_EQ(r.find("rested_frame_ms"), nullptr) << "it rests where it is asked to";
+  ASSERT_EQ(r.find("twins")->array()->size(), 7U) << "six steps of the port's journal, and fused kernels";
+  for (const Json& twin : *r.find("twins")->array())
+    EXPECT_GT(*twin.find("before_ms")->find("median")->real(), 0) << *twin.find("name")->string();
+}
+
+TEST_F(BenchQwenTts, OnlySomeAblations) {
+  const Json r =
+      report({"--texts", "short", "--word-seconds", "0.02", "--streams", "", "--only-ablations", "penalty,bf16"});
+  std::vector<std::string> names;
+  for (const Json& each : *r.find("ablations")->array()) names.push_back(*each.find("name")->string());
+  EXPECT_EQ(names, (std::vector<std::string>{"no penalty", "bf16"}));
+  EXPECT_TRUE(r.find("twins")->array()->empty());
 }
 
 TEST_F(BenchQwenTts, TableOfAGivenCheckpoint) {
@@ -297,11 +309,14 @@ TEST_F(BenchQwenTts, TableOfAGivenCheckpoint) {
 }
 
 TEST_F(BenchQwenTts, NumbersThatMakeNoSense) {
-  const std::vector<std::vector<const char*>> cases = {
-      {"--runs", "0"},          {"--frames", "7"},     {"--threads", "100"},      {"--streams", "1,"},
-      {"--streams", "33"},      {"--texts", "short,"}, {"--word-seconds", "nan"}, {"--stream-seconds", "0"},
-      {"--texts", "huge"},      {"--precision", "f7"}, {"--config", "7b"},        {"--text", " "},
-      {"--idle-seconds", "-1"}, {"--rests", "0"}};
+  const std::vector<std::vector<const char*>> cases = {{"--runs", "0"},           {"--frames", "7"},
+                                                       {"--threads", "100"},      {"--streams", "1,"},
+                                                       {"--streams", "33"},       {"--texts", "short,"},
+                                                       {"--word-seconds", "nan"}, {"--stream-seconds", "0"},
+                                                       {"--texts", "huge"},       {"--precision", "f7"},
+                                                       {"--config", "7b"},        {"--text", " "},
+                                                       {"--idle-seconds", "-1"},  {"--only-ablations", "penalty,no"},
+                                                       {"--rests", "0"}};
   for (const std::vector<const char*>& arguments : cases) {
     SCOPED_TRACE(arguments[1]);
     const Status status = run_bench("qwen3-tts", arguments);

@@ -1,0 +1,25 @@
+// What each step of a published port's journal (spec qwen3-tts.md, section 8.3) saves of a frame on this processor: the
+// work by the port's way before that step, which the product never had, beside the product's own.  All of it stands
+// here, none in the product; matrices are left out, as both ways multiply the same.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/thread_team.h"
+#include "bench/suite/rounds.h"
+#include "models/qwen_tts/config.h"
+
+namespace syrinx::bench {
+
+struct QwenTwin {
+  std::string name;
+  Times before, product;  // ms a frame; the latter may be all zeros, where nothing takes the place of what is saved
+};
+
+// Of a frame behind so many others.
+std::vector<QwenTwin> measure_qwen_twins(const qwen_tts::Config& config, const qwen_tts::GenerationConfig& draws,
+                                         size_t frames, ThreadTeam& team);
+
+}  // namespace syrinx::bench
