@@ -183,7 +183,7 @@ QwenTwin Twins::attention_mask() {
 // Keys and values of a layer and one position more, in memory that is new.
 QwenTwin Twins::concatenation() {
   const auto grow = [&](const qwen_tts::TransformerConfig& t, size_t positions) {
-    const size_t layer_bytes = 2 * positions * t.key_heads * t.head_size * sizeof(float);
+    const size_t layer_bytes = 2 * positions * t.key_heads * t.head_size * sizeof(uint16_t);
     const std::vector<std::byte> old(layer_bytes);
     for (size_t layer = 0; layer < t.layers; ++layer) {
       const std::vector<std::byte> grown(old);

@@ -18,7 +18,7 @@ struct QwenTwin {
   Times before, product;  // ms a frame; the latter may be all zeros, where nothing takes the place of what is saved
 };
 
-// Of a frame behind so many others.
+// A frame behind so many others.
 std::vector<QwenTwin> measure_qwen_twins(const qwen_tts::Config& config, const qwen_tts::GenerationConfig& draws,
                                          size_t frames, ThreadTeam& team);
 
