@@ -1,5 +1,5 @@
-// What each step of a published port's journal (spec qwen3-tts.md, section 8.3) saves of a frame on this processor: the
-// work by the port's way before that step, which the product never had, beside the product's own.  All of it stands
+// The work of a frame that each step of a published port's journal saves on this processor (spec qwen3-tts.md, section
+// 8.3): by the port's way before that step, which the product never had, beside the product's own.  All of it stands
 // here, none in the product; matrices are left out, as both ways multiply the same.
 #pragma once
 
