@@ -23,8 +23,9 @@ bool is_one_of(uint32_t type, std::initializer_list<PanelType> types) {
 
 }  // namespace
 
-MatrixStore MatrixStore::open(const std::string& path, const std::string& key) {
+MatrixStore MatrixStore::open(const std::string& path, const std::string& key, Written written) {
   MatrixStore store;
+  store.written_ = written;
   if (path.empty()) return store;
   store.path_ = path;
   store.key_ = key;
@@ -47,7 +48,12 @@ OwnedMatrix MatrixStore::get(const std::string& name, const MatrixShape& shape, 
   if (auto found = find(name, shape, types, place)) return std::move(*found);
   incomplete_ = file_ != nullptr;
   OwnedMatrix made = make();
-  if (made.view.panels != nullptr) keep(name, made);
+  if (made.view.panels == nullptr) return made;
+  keep(name, made);
+  if (!writer_ || written_ == Written::kStays) return made;
+  is_hollow_ = true;
+  made.panels = {};
+  made.view.panels = nullptr;
   return made;
 }
 
@@ -61,8 +67,11 @@ StoredBytes MatrixStore::get_bytes(const std::string& name, size_t size_bytes,
   StoredBytes made;
   made.own = make();
   made.view = made.own.span();
-  if (writer_ && !made.view.empty()) note(writer_->add(name, made.view));
-  return made;
+  if (!writer_ || made.view.empty()) return made;
+  note(writer_->add(name, made.view));
+  if (!writer_ || written_ == Written::kStays) return made;
+  is_hollow_ = true;
+  return {};
 }
 
 // Empty when the file has no such array, or not so many, or it is damaged.
@@ -143,17 +152,18 @@ bool MatrixStore::finish() {
     std::error_code error;
     return std::filesystem::remove(path_, error);
   }
-  if (!writer_) return false;
+  if (!writer_) return is_hollow_;
   auto file = writer_->finish();
   writer_.reset();
   if (!file) log_info("packed weights are not kept: {}", file.error().message);
-  return file.has_value();
+  return file.has_value() || is_hollow_;
 }
 
-Status read_kept(const std::string& path, const std::string& key, const std::function<Status(MatrixStore&)>& read) {
+Status read_kept(const std::string& path, const std::string& key, const std::function<Status(MatrixStore&)>& read,
+                 Written written) {
   constexpr int kPasses = 3;
   for (int pass = 0; pass < kPasses; ++pass) {
-    MatrixStore store = MatrixStore::open(path, key);
+    MatrixStore store = MatrixStore::open(path, key, pass == 0 ? written : Written::kStays);
     SYRINX_TRY_VOID(read(store));
     if (!store.finish()) break;
   }

@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace syrinx::nn {
+namespace {
+
+constexpr size_t kTableCopyBytes = size_t{16} << 20;
+
+}  // namespace
+
 WeightReader::WeightReader(TensorSource source, kernels::MatrixStore* store)
     : source_(std::move(source)),
       store_(store != nullptr ? *store : nothing_),
@@ -87,8 +93,11 @@ RowTable WeightReader::read_table(const std::string& key, const std::string& nam
     const Stored read = stored(name, {stored_rows, width});
     if (read.rows.bytes.empty()) return Buffer<std::byte>();
     Buffer<std::byte> made(size_bytes);
-    std::copy_n(read.rows.bytes.begin(), size_bytes, made.data());
-    release();
+    // The file's pages leave memory on the way: a table may be a third of the model.
+    for (size_t first = 0; first < size_bytes; first += kTableCopyBytes) {
+      std::copy_n(read.rows.bytes.data() + first, std::min(kTableCopyBytes, size_bytes - first), made.data() + first);
+      release();
+    }
     return made;
   });
   return table;

@@ -1,9 +1,12 @@
 #include "kernels/matrix_store.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "../base/temp_folder.h"
@@ -96,6 +99,60 @@ TEST(MatrixStore, ReadKeptEndsWithTheFilesMatrices) {
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().message, "a tensor is missing");
   EXPECT_EQ(tries, 1u);
+}
+
+// What the first pass of read_kept() gave, and the passes that it took.
+struct Passes {
+  size_t with_panels = 0, all = 0;
+};
+Passes passes_without_written(const std::string& path) {
+  Passes passes;
+  std::shared_ptr<const PackedFile> file;  // behind the views
+  Made made;
+  StoredBytes bytes;
+  const auto read = [&](MatrixStore& store) -> Status {
+    made = make(store);
+    bytes = store.get_bytes("c", 100, [] { return Buffer<std::byte>(100); });
+    file = store.file();
+    const auto given = static_cast<size_t>(made.f32.view.panels != nullptr) + (made.int8.view.panels != nullptr);
+    if (passes.all++ == 0) passes.with_panels = given;
+    return {};
+  };
+  EXPECT_TRUE(read_kept(path, "key", read, Written::kGoes));
+  expect_right(made);
+  EXPECT_EQ(bytes.view.size(), 100u);
+  return passes;
+}
+
+TEST(MatrixStore, WrittenMatricesGoUntilTheyAreRead) {
+  const TempFolder folder;
+  const Passes first = passes_without_written(folder.file("weights.packed"));
+  EXPECT_EQ(first.all, 2u);
+  EXPECT_EQ(first.with_panels, 0u);
+  const Passes second = passes_without_written(folder.file("weights.packed"));
+  EXPECT_EQ(second.all, 1u);
+  EXPECT_EQ(second.with_panels, 2u);
+  EXPECT_EQ(passes_without_written("").with_panels, 2u) << "nothing is written";
+}
+
+// The first matrix fits the disk and has gone when the second one does not.
+TEST(MatrixStore, FullDiskMakesGoneMatricesAgain) {
+  const TempFolder folder;
+  MatrixStore one = MatrixStore::open(folder.file("one.packed"), "key");
+  one.get("a", kShape, {PanelType::kF32}, [] { return pack_f32(kShape, weight, {}); });
+  ASSERT_TRUE(one.finish());
+  const auto room = static_cast<rlim_t>(std::filesystem::file_size(folder.file("one.packed")));
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = room, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const Passes passes = passes_without_written(folder.file("weights.packed"));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  EXPECT_EQ(passes.with_panels, 1u);
+  EXPECT_EQ(passes.all, 2u);
+  EXPECT_EQ(folder.entries(), 1u) << "nothing but the file of one matrix";
 }
 
 // Large and small matrices lie behind each other in one run of memory, or, if asked so, in the mapped file.
