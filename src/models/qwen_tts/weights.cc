@@ -159,14 +159,15 @@ Result<std::shared_ptr<const Weights>> load_weights(const Checkpoint& checkpoint
     for (const MappedFile& file : files) file.release();
   };
   Weights weights;
-  SYRINX_TRY_VOID(kernels::read_kept(path, key, [&](kernels::MatrixStore& store) -> Status {
+  const auto read = [&](kernels::MatrixStore& store) -> Status {
     weights = {};
     SYRINX_TRY(weights,
                read_weights(checkpoint.tensors().tensors, checkpoint.config(),
                             {.precision = options.precision, .store = &store, .release = release, .team = options.team},
                             checkpoint.folder()));
     return {};
-  }));
+  };
+  SYRINX_TRY_VOID(kernels::read_kept(path, key, read, kernels::Written::kGoes));
   release();
   return std::make_shared<const Weights>(std::move(weights));
 }

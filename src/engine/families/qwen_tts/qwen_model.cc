@@ -80,7 +80,7 @@ Status QwenModel::load_codec(const Options& options) {
   const Precision precision = codec_precision(options.precision);
   const PackedCodec packed = packed_codec(file, precision, options.cache_folder);
   std::shared_ptr<qwen_tts::CodecDecoderWeights> weights;
-  SYRINX_TRY_VOID(kernels::read_kept(packed.path, packed.key, [&](kernels::MatrixStore& store) -> Status {
+  const auto read = [&](kernels::MatrixStore& store) -> Status {
     weights = nullptr;
     SYRINX_TRY(
         qwen_tts::CodecDecoderWeights loaded,
@@ -90,7 +90,8 @@ Status QwenModel::load_codec(const Options& options) {
                                             name, codec_config_, precision, &store));
     weights = std::make_shared<qwen_tts::CodecDecoderWeights>(std::move(loaded));
     return {};
-  }));
+  };
+  SYRINX_TRY_VOID(kernels::read_kept(packed.path, packed.key, read, kernels::Written::kGoes));
   file.release();
   codec_ = std::move(weights);
   return {};
