@@ -174,6 +174,14 @@ typedef struct syrinx_statistics {
   size_t silent_pieces;      /* cut because the model was silent and did not end them */
   size_t repeating_pieces;   /* cut because the model said the same again and again */
   size_t retried_pieces;     /* spoken once more because they were cut before much of them was heard */
+  /* Rate and loudness of pieces, without silence, where the model tells: docs/cli.md says when they are uneven. */
+  size_t measured_pieces;
+  size_t uneven_rate_pieces;
+  size_t uneven_loudness_pieces;
+  double least_rate; /* tokens of text a second of sound; 0 when no measured piece had sound, like those below */
+  double greatest_rate;
+  double least_loudness_db; /* root mean square, dB relative to full scale */
+  double greatest_loudness_db;
 } syrinx_statistics;
 
 typedef struct syrinx_engine_facts {

@@ -13,6 +13,7 @@
 #include "base/scoped_file.h"
 #include "base/version.h"
 #include "capi/sentence_view.h"
+#include "capi/statistics_facts.h"
 #include "engine/families/families.h"
 #include "engine/families/find_speech_files.h"
 #include "engine/speech/speech_engine.h"
@@ -200,15 +201,7 @@ Status read_all(syrinx::TextReading& reading, std::string_view text, syrinx_sent
 }
 
 void fill(const syrinx::SpeechStatistics& from, syrinx_statistics* to) {
-  if (to == nullptr) return;
-  using enum syrinx::FinishReason;
-  const auto& ends = from.finished;
-  const syrinx_statistics facts{
-      sizeof(syrinx_statistics), from.first_audio_ms, from.total_ms,   from.compute_ms,
-      from.audio_seconds,        from.rtf(),          from.pieces,     from.dropped_characters,
-      from.unknown_phonemes,     ends.of(kLength),    from.waiting_ms, ends.of(kSilence),
-      ends.of(kRepeats),         from.retried_pieces};
-  write_facts(facts, to);
+  if (to != nullptr) write_facts(syrinx::statistics_facts(from), to);
 }
 
 Result<std::optional<syrinx::Precision>> precision_of(const syrinx_precision& stored) {

@@ -170,6 +170,14 @@ std::string figures(const SpeakArguments& arguments, const syrinx_engine_facts& 
   json.set("rtf", statistics.rtf);
   json.set("finish_reason", finish_reason(statistics));
   json.set("retried_pieces", statistics.retried_pieces);
+  json.set("measured_pieces", statistics.measured_pieces);
+  json.set("uneven_rate_pieces", statistics.uneven_rate_pieces);
+  json.set("uneven_loudness_pieces", statistics.uneven_loudness_pieces);
+  const bool is_measured = statistics.greatest_rate > 0;
+  json.set("least_rate", is_measured ? Json(statistics.least_rate) : Json());
+  json.set("greatest_rate", is_measured ? Json(statistics.greatest_rate) : Json());
+  json.set("least_loudness_db", is_measured ? Json(statistics.least_loudness_db) : Json());
+  json.set("greatest_loudness_db", is_measured ? Json(statistics.greatest_loudness_db) : Json());
   json.set("peak_rss_bytes", static_cast<int64_t>(peak_rss_bytes()));
   return json.dump() + "\n";
 }
@@ -195,6 +203,11 @@ Status tell(const SpeakArguments& arguments, const SpeechOutput& output, const s
     if (statistics.retried_pieces > 0)
       note(fmt::format("note: {} of {} chunks of the text were spoken once more with other draws",
                        statistics.retried_pieces, statistics.pieces));
+    for (const auto& [pieces, how] : {std::pair(statistics.uneven_rate_pieces, "faster or slower"),
+                                      {statistics.uneven_loudness_pieces, "louder or quieter"}})
+      if (pieces > 0)
+        note(fmt::format("note: {} of {} chunks of the text are much {} than those before", pieces, statistics.pieces,
+                         how));
   }
   if (arguments.json) {
     const std::string line = figures(arguments, facts, statistics);

@@ -252,6 +252,8 @@ TEST(CApi, SpeaksWithPocketTts) {
   hello(options);
   EXPECT_EQ(statistics.limited_pieces, 1u);
   EXPECT_EQ(statistics.silent_pieces + statistics.repeating_pieces + statistics.retried_pieces, 0u);
+  EXPECT_EQ(statistics.measured_pieces + statistics.uneven_rate_pieces + statistics.uneven_loudness_pieces, 0u);
+  EXPECT_EQ(statistics.greatest_rate, 0);
 
   // By name, which goes before the field; the family's ranges and names hold.
   options = pocket_voice();

@@ -17,7 +17,8 @@ BINARY = os.environ["SYRINX_BINARY"]
 DATA = pathlib.Path(os.environ["SYRINX_TEST_DATA"])
 TINY = ["--model", str(DATA / "kokoro/tiny.onnx"), "--voice", str(DATA / "kokoro/tiny_voice.bin"), "--phonemes"]
 FIGURES = ["model", "voice", "precision", "threads", "load_ms", "first_audio_ms", "total_ms", "audio_seconds", "rtf",
-           "finish_reason", "retried_pieces", "peak_rss_bytes"]
+           "finish_reason", "retried_pieces", "measured_pieces", "uneven_rate_pieces", "uneven_loudness_pieces", "least_rate",
+           "greatest_rate", "least_loudness_db", "greatest_loudness_db", "peak_rss_bytes"]
 
 
 def tiny_whisper(folder):

@@ -193,6 +193,7 @@ void SpeechSession::account(const SpeechStatistics& more) {
   statistics_.unknown_phonemes += more.unknown_phonemes;
   statistics_.retried_pieces += more.retried_pieces;
   statistics_.finished.add(more.finished);
+  statistics_.spread.add(more.spread);
 }
 
 }  // namespace syrinx

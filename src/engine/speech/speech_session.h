@@ -25,6 +25,7 @@
 #include "base/result.h"
 #include "engine/knobs.h"
 #include "engine/speech/finish_reason.h"
+#include "engine/speech/piece_meter.h"
 
 namespace syrinx {
 
@@ -64,6 +65,7 @@ struct SpeechStatistics {
   size_t unknown_phonemes = 0;    // outside Kokoro's alphabet, left out
   size_t retried_pieces = 0;      // spoken once more, since they were cut before much of them was heard
   FinishCounts finished = {};     // pieces by what ended them, where the model tells
+  PieceSpread spread = {};        // of their rate and loudness, where the model tells
 
   double rtf() const { return audio_seconds > 0 ? compute_ms / 1000.0 / audio_seconds : 0.0; }
 };

@@ -53,6 +53,9 @@ void report_speech(const JobReports& reports, const SpeechOutcome& speech) {
   line->set("compute_ms", milliseconds(speech.statistics.compute_ms / 1000));
   if (const size_t cut = speech.statistics.finished.cut(); cut > 0) line->set("cut_pieces", cut);
   if (const size_t retried = speech.statistics.retried_pieces; retried > 0) line->set("retried_pieces", retried);
+  if (const size_t uneven = speech.statistics.spread.uneven_rate; uneven > 0) line->set("uneven_rate_pieces", uneven);
+  if (const size_t uneven = speech.statistics.spread.uneven_loudness; uneven > 0)
+    line->set("uneven_loudness_pieces", uneven);
   if (!speech.ignored.empty()) line->set("ignored", Json::Array(speech.ignored.begin(), speech.ignored.end()));
   reports.log->write(line->dump());
 }

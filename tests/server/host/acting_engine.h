@@ -21,6 +21,7 @@ struct Act {
   std::function<void()> step = [] {};  // what making each of them takes
   FinishCounts finished = {};          // what it then says that it has spoken
   size_t retried_pieces = 0;
+  PieceSpread spread = {};
   std::function<float(size_t)> wave = [](size_t /*sample*/) { return 0.1f; };
 };
 
@@ -42,6 +43,7 @@ class ActingSpeaker final : public Speaker {
     SpeechStatistics more;
     more.finished = act_.finished;
     more.retried_pieces = act_.retried_pieces;
+    more.spread = act_.spread;
     stream.account(more);
     return act_.end();
   }

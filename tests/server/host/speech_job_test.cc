@@ -192,6 +192,14 @@ TEST_F(SpeechJobTest, EventsTellTheStopReason) {
   EXPECT_THAT(log_, Not(HasSubstr("retried_pieces")));
 }
 
+TEST_F(SpeechJobTest, UnevenPiecesAreLogged) {
+  run({});
+  EXPECT_THAT(log_, Not(HasSubstr("uneven")));
+  engine_->act.spread = {.pieces = 9, .uneven_rate = 1, .uneven_loudness = 2};
+  run({});
+  EXPECT_THAT(log_, HasSubstr(R"("uneven_rate_pieces":1,"uneven_loudness_pieces":2)"));
+}
+
 TEST_F(SpeechJobTest, RetriedPiecesAreLoggedAndCounted) {
   engine_->act.retried_pieces = 2;
   run({});
