@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/log.h"
+
 namespace syrinx {
 namespace {
 
@@ -85,6 +87,10 @@ Result<bool> QwenSpeaker::say(bool now, SpeechStream& stream) {
   SpeechStatistics more;
   more.pieces = 1;
   more.finished.add(made.reason);
+  if (const auto figures = meter_.end(tokens().size())) {
+    log_debug("piece {}: {}", number + 1, describe(*figures));
+    more.spread.add(*figures);
+  }
   stream.account(more);
   carry(made.reason);
   if (settings_.text_first) return true;
@@ -241,6 +247,7 @@ Status QwenSpeaker::hand_over(size_t held, SpeechStream& stream) {
     chunk_.samples.assign(heard.samples.end() - static_cast<std::ptrdiff_t>(kept), heard.samples.end());
     heard.samples.resize(heard.samples.size() - kept);
   }
+  meter_.hear(heard.samples);
   return stream.hand_over(std::move(heard));
 }
 

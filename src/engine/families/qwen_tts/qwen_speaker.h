@@ -31,6 +31,7 @@
 #include "engine/families/qwen_tts/qwen_settings.h"
 #include "engine/families/qwen_tts/qwen_voice.h"
 #include "engine/families/qwen_tts/running_text.h"
+#include "engine/speech/piece_meter.h"
 #include "engine/speech/sentence_speaker.h"
 
 namespace syrinx {
@@ -111,6 +112,7 @@ class QwenSpeaker final : public SentenceSpeaker {
   size_t first_frames_ = 0;  // of them, in the first one
   size_t left_out_ = 0;      // that have been told
   bool said_something_ = false;
+  PieceMeter meter_{QwenModel::kSampleRateHz};
 };
 
 }  // namespace syrinx
