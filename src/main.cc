@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "base/log.h"
 #include "base/signals.h"
 #include "base/version.h"
 #include "bench/suite/bench_kernels.h"
@@ -29,6 +30,14 @@ syrinx::Status print_version() {
                                         syrinx::kernels::describe_chosen_target()));
 }
 
+syrinx::Status set_log_level_from_environment() {
+  const char* const name = std::getenv("SYRINX_LOG");
+  if (name == nullptr || *name == '\0') return {};
+  SYRINX_TRY(const syrinx::LogLevel level, syrinx::parse_log_level(name));
+  syrinx::set_log_level(level);
+  return {};
+}
+
 syrinx::Status run(int argc, char** argv) {
   syrinx::cli::CommandTree tree(
       "syrinx", "Real-time speech on an ordinary processor: text to speech and speech to text, offline.");
@@ -40,6 +49,7 @@ syrinx::Status run(int argc, char** argv) {
             "Licences of Syrinx, of its libraries and of each installed model");
   syrinx::cli::add_commands(root);
   syrinx::bench::add_bench(root);
+  SYRINX_TRY_VOID(set_log_level_from_environment());
   SYRINX_TRY_VOID(syrinx::kernels::limit_cpu_from_environment());
   SYRINX_TRY(const syrinx::cli::Action action, tree.parse(argc, argv));
   if (!cpu.empty()) SYRINX_TRY_VOID(syrinx::kernels::limit_cpu(cpu));
