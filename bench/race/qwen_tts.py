@@ -1,26 +1,30 @@
 #!/usr/bin/env python3
-"""Races Qwen3-TTS 0.6B against gabriele-mastrapasqua/qwen3-tts, a port in C, on one checkpoint of random numbers, in turns, in one run.
+"""Races Qwen3-TTS 0.6B against gabriele-mastrapasqua/qwen3-tts, a port in C, on one checkpoint of random numbers, in turns, in one run; and against
+qwentts.cpp and llama.cpp's llama-tts, where their built programs and files of the same checkpoint are given.
 
   python3 bench/race/qwen_tts.py                       # the peer from its mirror, built with `make blas`
   python3 bench/race/qwen_tts.py --peer FOLDER --precisions int8,int4 --threads 1,2 --runs 9
+  python3 bench/race/qwen_tts.py --qwentts qwentts.cpp/build/qwen-tts --qwentts-files TALKER.gguf,CODEC.gguf \
+      --llama llama.cpp/build/bin/llama-tts --llama-files TALKER.gguf,MMPROJ.gguf --known-as "qwentts.cpp COMMIT; llama.cpp BUILD"
+  python3 bench/race/qwen_tts.py ... --racers qwentts.cpp --runs 1 --cold 0 --results FILE     # one racer's run more, and the table of all so far
 
 The peer is a checkout (--peer FOLDER: built there unless qwen_tts is in it), or what --mirror, a git directory, has at --commit.  It needs
 a C compiler and OpenBLAS; --make gives its Makefile more, say "EXTRA_CFLAGS=-I... LDLIBS=...".  --model is a folder of CustomVoice that
 never ends its speech; without it `syrinx bench qwen3-tts` makes one in its cache, as it does by itself.
 
-Both speak so many frames of one text, by one speaker, each run in a process of its own, a run of each racer at a time.  The text is one
+All speak so many frames of one text, by one speaker, each run in a process of its own, a run of each racer at a time.  The text is one
 piece, with so many words that the peer, which raises the logit of the end behind six frames for each token, does not end it before.
-Both are held to as many processors as they have threads; the peer's codec runs beside its frames, as it does by default.
+All are held to as many processors as they have threads; the C port's codec runs beside its frames, as it does by default.
 
 Time is from the prompt to the last sample, divided by the sound: prompt, frames and codec.  The peer's is the sum of what it prints, in
 whole milliseconds each: prefill, talker, code predictor, embedding, head and sampling, and what its codec still decodes behind the last
 frame.  Its "generated in" and "TTFA" are not taken, as they begin before it reads its vocabulary.  Its first sound is that of runs of
 one frame (--stream --stream-chunk 1): prefill, head and sampling, code predictor and codec, or its TTFA if that is less.
 
-Not equal are:
-- the peer's run is the first of its process, ours follows one of a frame of the same text, whose pages and buffers are warm;
+Not equal are (qwen_peers.py has more of the others):
+- a peer's run is the first of its process, ours follows one of a frame of the same text, whose pages and buffers are warm;
 - tokens and embeddings of the prompt are made in our time, before the peer's;
-- behind the last frame the peer's talker makes a step that nobody needs; ours does not.
+- behind the last frame the C port's talker makes a step that nobody needs; ours does not.
 """
 import argparse
 import json
@@ -34,6 +38,8 @@ import sys
 import tempfile
 
 from machine import machine
+from measured import figure, run_measured
+from qwen_peers import Llama, Qwentts
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Words of the bench's vocabulary; 27 tokens of it, fewer than the first piece of a text may have.
@@ -88,13 +94,6 @@ def get_peer(args, folder):
     return program.resolve(), f"qwen3-tts (C) {commit[:12] or 'of an unknown commit'}, {how}"
 
 
-def figure(pattern, text):
-    found = re.search(pattern, text)
-    if not found:
-        sys.exit(f"the peer printed no '{pattern}': {text[-800:]}")
-    return float(found[1])
-
-
 def cores(threads):
     """As many processors as threads: the peer's codec has a thread of its own."""
     return ["taskset", "-c", f"0-{threads - 1}"]
@@ -119,21 +118,21 @@ class Peer:
 
     def speak(self, seed, frames, *more):
         with tempfile.TemporaryDirectory() as folder:
-            return run([*self.command, "-m", frames, "--seed", seed, "-o", f"{folder}/out.wav", *more])
+            return run_measured([*self.command, "-m", frames, "--seed", seed, "-o", f"{folder}/out.wav", *more])
 
     def measure(self, seed):
-        said = self.speak(seed, self.frames)
+        said, peak_mb = self.speak(seed, self.frames)
         frames = figure(r"Generated (\d+) frames", said)
         if frames < self.frames:
             return {"frames": frames}
         parts = peer_parts(said)
         making = sum(parts[name] for name in ("talker", "predictor", "embedding", "head"))
-        streamed = self.speak(seed, 1, "--stream", "--stream-chunk", "1")
+        streamed, _ = self.speak(seed, 1, "--stream", "--stream-chunk", "1")
         first = peer_parts(streamed)
         first_ms = sum(first[name] for name in ("prompt", "head", "predictor", "codec"))
         return {"frames": frames, "time / sound": (parts["prompt"] + making + parts["drain"]) / 1e3 / (frames * FRAME_S),
-                "frame, ms": making / frames, "codec, ms": parts["codec"] / frames, "prompt, ms": parts["prompt"],
-                "first sound, ms": min(first_ms, figure(r"TTFA: (\d+) ms", streamed))}
+                "frame, ms": making / frames, "talker, ms": parts["talker"] / frames, "codec, ms": parts["codec"] / frames,
+                "prompt, ms": parts["prompt"], "first sound, ms": min(first_ms, figure(r"TTFA: (\d+) ms", streamed)), "peak, MB": peak_mb}
 
 
 class Syrinx:
@@ -144,46 +143,57 @@ class Syrinx:
         self.build = ""
 
     def measure(self, _seed):
-        printed = json.loads(run(self.command).strip().split("\n")[-1])
+        said, peak_mb = run_measured(self.command)
+        printed = json.loads(said.strip().split("\n")[-1])
         self.build = printed["build"]
         text = printed["texts"][0]
         if text["pieces"] != 1:
             sys.exit(f"{self.name} speaks the text in {text['pieces']} pieces: no race; its vocabulary cuts words into too many tokens")
         return {"frames": text["frames"], "time / sound": printed["rtf"], "frame, ms": text["generate_ms"]["median"] / text["frames"],
                 "codec, ms": text["decode_ms"]["median"] / text["frames"], "prompt, ms": text["prefill_ms"]["median"],
-                "first sound, ms": printed["first_audio_ms"]}
+                "first sound, ms": printed["first_audio_ms"], "peak, MB": peak_mb}
 
 
-def race(args, program, threads):
-    racers = [Peer(program, args, precision, threads) for precision in args.precisions.split(",")]
+def racers_of(args, program, threads):
+    racers = [Peer(program, args, precision, threads) for precision in args.precisions.split(",")] if program else []
+    racers += [Qwentts(args, files, threads, cores(threads)) for files in args.qwentts_files]
+    racers += [Llama(args, files, threads, cores(threads)) for files in args.llama_files]
     racers += [Syrinx(args, precision, threads) for precision in args.ours.split(",")]
-    found = {racer.name: {} for racer in racers}
-    for seed in range(args.runs + 1):
+    racers = [racer for racer in racers if any(racer.name.startswith(name) for name in args.racers.split(","))]
+    return racers or sys.exit(f"--racers {args.racers}: none of them is there; give its program and files")
+
+
+def race(args, racers, found):
+    """The first runs find cold files, and keep packed weights: they do not count."""
+    for seed in range(args.cold + args.runs):
         for racer in racers:
-            measured = racer.measure(seed + 1)
+            measured = racer.measure(len(found.get(racer.name, {}).get("frames", [])) + seed + 1)
             if measured["frames"] != args.frames:
                 sys.exit(f"{racer.name} made {measured['frames']:.0f} frames, not {args.frames}: no race; give a checkpoint that never ends its speech")
-            for name, value in measured.items():
-                if seed > 0:  # the first finds cold files, and keeps packed weights
-                    found[racer.name].setdefault(name, []).append(value)
-    return found, next(racer.build for racer in racers if isinstance(racer, Syrinx))
+            if seed >= args.cold:
+                for name, value in measured.items():
+                    found.setdefault(racer.name, {}).setdefault(name, []).append(value)
+
+
+def cell(values, digits):
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})" if values else "-"
 
 
 def report(found, threads, args):
-    print(f"\n{threads} thread{'s' * (threads > 1)}, {args.frames} frames, n = {args.runs}: median (least to most)")
-    names = [name for name in next(iter(found.values())) if name != "frames"]
-    print("| racer | " + " | ".join(names) + " |\n| --- |" + " --- |" * len(names))
+    print(f"\n{threads} thread{'s' * (threads > 1)}, {args.frames} frames: median (least to most)")
+    names = list(dict.fromkeys(name for figures in found.values() for name in figures if name != "frames"))
+    print("| racer | n | " + " | ".join(names) + " |\n| --- | --- |" + " --- |" * len(names))
     for racer, figures in found.items():
-        cells = []
-        for name in names:
-            values, digits = figures[name], 2 if name == "time / sound" else 1
-            cells.append(f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})")
-        print(f"| {racer} | " + " | ".join(cells) + " |")
+        cells = [cell(figures.get(name), 2 if name == "time / sound" else 1) for name in names]
+        print(f"| {racer} | {len(figures['frames'])} | " + " | ".join(cells) + " |")
     medians = {racer: statistics.median(figures["time / sound"]) for racer, figures in found.items()}
-    best = min((racer for racer in medians if racer.startswith("C ")), key=medians.get)
+    peers = [racer for racer in medians if not racer.startswith("syrinx")]
+    if not peers:
+        return
+    best = min(peers, key=medians.get)
     for racer in medians:
         if racer.startswith("syrinx"):
-            print(f"{racer}: {medians[best] / medians[racer]:.2f} times as fast as {best}, the peer's fastest here")
+            print(f"{racer}: {medians[best] / medians[racer]:.2f} times as fast as {best}, the fastest peer here")
 
 
 def parse():
@@ -193,6 +203,14 @@ def parse():
     parser.add_argument("--commit", default="HEAD", help="of the mirror (default HEAD)")
     parser.add_argument("--simd", default=best_simd(), help="build of the peer's Makefile (default: the widest that runs here)")
     parser.add_argument("--make", default="", help="more for the peer's make")
+    parser.add_argument("--qwentts", type=pathlib.Path, help="the built program qwen-tts of qwentts.cpp")
+    parser.add_argument("--qwentts-files", action="append", default=[], help="its files of talker and codec, TALKER.gguf,CODEC.gguf; may be given again")
+    parser.add_argument("--llama", type=pathlib.Path, help="the built program llama-tts of llama.cpp")
+    parser.add_argument("--llama-files", action="append", default=[], help="its files, TALKER.gguf,MMPROJ.gguf; may be given again")
+    parser.add_argument("--known-as", default="", help="commits of those two, for the report")
+    parser.add_argument("--racers", default="C,qwentts.cpp,llama-tts,syrinx", help="beginnings of the names of those that run, with commas (default all)")
+    parser.add_argument("--results", type=pathlib.Path, help="JSON that keeps the figures: runs are added to those it has")
+    parser.add_argument("--cold", type=int, default=1, help="first runs that do not count (default 1)")
     parser.add_argument("--syrinx", type=pathlib.Path, default=ROOT / "build/release/syrinx", help="the built binary")
     parser.add_argument("--model", type=pathlib.Path, help="CustomVoice of random numbers")
     parser.add_argument("--precisions", default="int8", help="of the peer, bf16, int8, int4, with commas (default int8)")
@@ -201,11 +219,14 @@ def parse():
     parser.add_argument("--frames", type=int, default=125, help=f"of each run, {LEAST_FRAMES} to {MOST_FRAMES} (default 125: ten seconds)")
     parser.add_argument("--runs", type=int, default=5, help=f"that count, {LEAST_RUNS} or more (default 5)")
     args = parser.parse_args()
-    if args.frames < LEAST_FRAMES or args.runs < LEAST_RUNS:
+    args.text = TEXT
+    if args.frames < LEAST_FRAMES or (args.runs < LEAST_RUNS and not args.results):
         parser.error(f"a race has {LEAST_FRAMES} frames and {LEAST_RUNS} runs at least")
     if args.frames > MOST_FRAMES:
         parser.error(f"--frames {args.frames}: the peer may end the text's {WORDS} words behind {MOST_FRAMES} frames; give no more")
-    if not args.peer and not args.mirror:
+    if args.qwentts_files and not args.qwentts or args.llama_files and not args.llama:
+        parser.error("files without a program: give --qwentts or --llama")
+    if "C" in args.racers.split(",") and not args.peer and not args.mirror:
         found = sorted((ROOT.parent / ".mirror").glob("gabriele-mastrapasqua+qwen3-tts/*/HEAD"))
         args.mirror = found[0].parent if found else parser.error("give the peer's checkout with --peer, or its git directory with --mirror")
     return args
@@ -217,13 +238,20 @@ def main():
     if args.model is None:
         command = [args.syrinx, "bench", "qwen3-tts", "--brief", "--texts", "short", "--runs", "1", "--word-seconds", "0.01", "--json"]
         args.model = json.loads(run(command).strip().split("\n")[-1])["checkpoint"]
+    found = json.loads(args.results.read_text()) if args.results and args.results.exists() else {}
+    builds = set()
     with tempfile.TemporaryDirectory() as folder:
-        program, peer = get_peer(args, pathlib.Path(folder))
-        print(f"{peer}\nload average {os.getloadavg()[0]:.1f}", flush=True)
+        program, peer = get_peer(args, pathlib.Path(folder)) if "C" in args.racers.split(",") else (None, "")
+        print("\n".join(line for line in (peer, args.known_as, f"load average {os.getloadavg()[0]:.1f}") if line), flush=True)
         for threads in (int(each) for each in args.threads.split(",")):
-            found, build = race(args, program, threads)
-            report(found, threads, args)
-        print(f"syrinx {build}; load average {os.getloadavg()[0]:.1f}")
+            of_threads = found.setdefault(str(threads), {})
+            racers = racers_of(args, program, threads)
+            race(args, racers, of_threads)
+            report(of_threads, threads, args)
+            builds |= {racer.build for racer in racers if isinstance(racer, Syrinx)}
+    print(f"{''.join(f'syrinx {build}; ' for build in sorted(builds))}load average {os.getloadavg()[0]:.1f}")
+    if args.results:
+        args.results.write_text(json.dumps(found) + "\n")
 
 
 if __name__ == "__main__":
