@@ -101,7 +101,7 @@ TEST(MatrixStore, ReadKeptEndsWithTheFilesMatrices) {
   EXPECT_EQ(tries, 1u);
 }
 
-// What the first pass of read_kept() gave, and the passes that it took.
+// Results of the first pass of read_kept(), and the passes that it took.
 struct Passes {
   size_t with_panels = 0, all = 0;
 };
