@@ -6,6 +6,8 @@
 // to gather more unless a class asks for it (patience_ns), and a request that is alone passes nothing to another
 // thread.
 //
+// A round counts for the figures (StepQueue::note_round()) by how many requests it ends, whatever these ask for.
+//
 // Any number of threads.  Nothing is allocated as long as no more threads ask at once than it was made for.
 #pragma once
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -41,10 +42,14 @@ class Events {
   std::vector<std::string> all_;
 };
 
-// Says 10 samples as soon as two words have begun, or a sentence has been read, behind all that follows.
+using Limit = std::optional<std::chrono::milliseconds>;
+
+// Says 10 samples as soon as two words have begun, or a sentence has been read, behind all that follows; waits for that
+// at most `limit` at a time.
 class EagerSpeaker final : public SentenceSpeaker {
  public:
-  explicit EagerSpeaker(Events& events) : SentenceSpeaker({}), events_(events) {}
+  explicit EagerSpeaker(Events& events, Limit limit = std::nullopt)
+      : SentenceSpeaker({}), events_(events), limit_(limit) {}
   size_t chunks_ahead() const override { return 4; }
   int rate_hz() const override { return 1000; }
 
@@ -63,8 +68,9 @@ class EagerSpeaker final : public SentenceSpeaker {
   Result<bool> say(bool /*now*/, SpeechStream& stream) override {
     if (!waits_) return false;
     events_.add("say");
-    for (;;) {
-      SYRINX_TRY(const Moment moment, take_more(std::nullopt, stream));
+    for (size_t waits = 0;; ++waits) {
+      if (waits == 200) return fail(Code::kInternal, "no rest has been told");
+      SYRINX_TRY(const Moment moment, take_more(limit_, stream));
       if (moment == Moment::kFlow || (moment == Moment::kPause && !is_read_)) continue;
       events_.add(moment == Moment::kEnd ? "end" : "pause");
       break;
@@ -83,6 +89,7 @@ class EagerSpeaker final : public SentenceSpeaker {
   void be_silent(size_t samples) override { events_.add("silent " + std::to_string(samples)); }
 
   Events& events_;
+  const Limit limit_;
   bool waits_ = false, is_read_ = false;
   std::string begun_;
 };
@@ -95,6 +102,17 @@ size_t hear(SpeechSession& session) {
     if (!more || !*more) return samples;
     samples += chunk.samples.size();
   }
+}
+
+// A rest is found by waits that are shorter, one after another.
+TEST(BegunSpeech, ShortWaitsFindARest) {
+  Events events;
+  SpeechSession session(std::make_unique<EagerSpeaker>(events, std::chrono::milliseconds(40)));
+  ASSERT_TRUE(session.write("Hello there. "));
+  SpeechChunk chunk;
+  const auto more = session.next(chunk);
+  ASSERT_TRUE(more) << more.error().message;
+  EXPECT_EQ(events.all().back(), "pause");
 }
 
 TEST(BegunSpeech, SentenceIsSaidWhileItArrives) {

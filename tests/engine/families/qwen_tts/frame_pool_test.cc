@@ -22,11 +22,16 @@ std::shared_ptr<const QwenModel> model() {
   return loaded;
 }
 
-FramePool::Piece piece(size_t tokens, uint64_t seed, size_t frames) {
+// Its text stands before the sound, or a longer one that begins with it runs beside it.
+FramePool::Piece piece(size_t tokens, uint64_t seed, size_t frames, bool is_whole = true) {
   const std::vector<int32_t> words = *model()->tokenizer().encode("the user is in the air, 0123456789, and all that");
   std::vector<int32_t> ids;
   while (ids.size() < tokens) ids.push_back(words[(ids.size() * (seed + 1)) % words.size()]);
-  auto prompt = make_prompt(model()->config(), {.role = model()->tokenizer().role(), .text = ids, .speaker = "ryan"});
+  auto prompt = make_prompt(model()->config(), {.role = model()->tokenizer().role(),
+                                                .text = ids,
+                                                .speaker = "ryan",
+                                                .text_first = is_whole,
+                                                .text_ends = is_whole});
   EXPECT_TRUE(prompt) << prompt.error().message;
   SpeechSettings settings;
   settings.draws.max_frames = frames;
@@ -129,6 +134,23 @@ TEST_F(FramePoolTest, NewcomerReadsSlicesBesideOthers) {
   join();
   EXPECT_EQ(pool_->times().longest_slice, PromptShare::kFirstRows);
   EXPECT_LE(asked_first, 2 * slices + 2);
+}
+
+// A stream that waits for text is no speaker, though the sound of its last frames is made.
+TEST_F(FramePoolTest, NewcomerReadsWholePassesBesideAwaitedText) {
+  FramePool::Lease awaits = begun(piece(5, 0, 60, false));
+  std::vector<float> samples;
+  while (!awaits.needs_text()) ASSERT_TRUE(awaits.next(FramePool::kMaxChunk, samples));
+  ASSERT_GT(awaits.pending(), 0u);
+  awaits.rest();
+  ASSERT_TRUE(awaits.decode(samples));
+  EXPECT_FALSE(samples.empty());
+  FramePool::Piece late = piece(kTokens, 1, 1);
+  const size_t passes = (late.prompt.positions.size() + Talker::kPassRows - 1) / Talker::kPassRows;
+  FramePool::Lease newcomer = begun(std::move(late));
+  const size_t before = pool_->times().rounds;
+  ASSERT_TRUE(newcomer.next(1, samples));
+  EXPECT_EQ(pool_->times().rounds - before, passes);
 }
 
 TEST_F(FramePoolTest, ShortPromptPassesLongOne) {
