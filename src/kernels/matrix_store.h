@@ -30,7 +30,7 @@ namespace syrinx::kernels {
 // Where a matrix lies: what a frame streams in memory, what is rarely used in the mapped file.
 enum class Place : uint8_t { kMemory, kFile };
 
-// A written matrix stays until the pass has ended, or goes at once: matrices are given without panels then and
+// Written matrices and bytes stay until the pass has ended, or go at once: matrices are given without panels then and
 // bytes as none, so that a model is packed one matrix at a time.
 enum class Written : uint8_t { kStays, kGoes };
 

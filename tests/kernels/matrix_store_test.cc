@@ -101,7 +101,7 @@ TEST(MatrixStore, ReadKeptEndsWithTheFilesMatrices) {
   EXPECT_EQ(tries, 1u);
 }
 
-// Results of the first pass of read_kept(), and the passes that it took.
+// Passes of read_kept(), and matrices with panels in the first.
 struct Passes {
   size_t with_panels = 0, all = 0;
 };
