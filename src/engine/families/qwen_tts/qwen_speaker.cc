@@ -120,10 +120,14 @@ Result<bool> QwenSpeaker::next_piece(bool now, int64_t now_ns) {
 // Whether a piece of which more is to come can be begun, and its text comes fast enough not to be awaited in its midst.
 bool QwenSpeaker::has_begun() const {
   const size_t count = running_.piece().tokens.size();
-  if (voice_ == nullptr || count < kBegunTokens || text_is_slow_) return false;
-  if (count < qwen_tts::least_text(reference_codes().size() / model_->config().codebooks, reference_words().size()))
-    return false;
+  if (voice_ == nullptr || text_is_slow_ || count < least_tokens()) return false;
   return !outruns_text(text_came_ns_ - text_began_ns_);
+}
+
+// A piece of which more is to come begins with so many, which may stand beside a reference.
+size_t QwenSpeaker::least_tokens() const {
+  const size_t frames = reference_codes().size() / model_->config().codebooks;
+  return std::max(kBegunTokens, qwen_tts::least_text(frames, reference_words().size()));
 }
 
 // Whether the frames of the piece's text are heard in less time than it took to come.
@@ -185,19 +189,20 @@ Status QwenSpeaker::take_arrived(SpeechStream& stream) {
 Status QwenSpeaker::follow_text(SpeechStream& stream) {
   if (text_ended_) return {};
   if (!running_.piece().ended) SYRINX_TRY_VOID(take_text(std::chrono::milliseconds(0), stream));
-  give_text();
+  if (running_.piece().ended || running_.whole() > given_) give_text();
   while (stream_.needs_text()) {
-    stream_.rest();
-    SYRINX_TRY_VOID(await_text(given_ + kBegunTokens, stream));
+    const bool goes_on = given_ > running_.whole() && given_ < running_.piece().tokens.size();
+    SYRINX_TRY_VOID(await_text(given_ + (goes_on ? 1 : kBegunTokens), stream));
   }
   return {};
 }
 
-// Until the piece has so many tokens, or its end.  Frames whose sound is not made yet are made audible before the
-// listener runs out of it.
+// Until the piece has so many tokens, one more whole sentence, or its end.  Frames whose sound is not made yet are made
+// audible before the listener runs out of it.
 Status QwenSpeaker::await_text(size_t count, SpeechStream& stream) {
   constexpr int64_t kBeforeNs = 100'000'000;
-  while (!running_.piece().ended && running_.piece().tokens.size() < count) {
+  while (!running_.piece().ended && running_.piece().tokens.size() < count && running_.whole() <= given_) {
+    stream_.rest();
     std::optional<std::chrono::milliseconds> limit;
     if (const int64_t due_ns = stream.due_ns(); stream_.pending() > 0 && due_ns != kNeverDue) {
       const int64_t left_ns = due_ns - stream.clock().now_ns() - kBeforeNs;
@@ -210,6 +215,7 @@ Status QwenSpeaker::await_text(size_t count, SpeechStream& stream) {
     }
     SYRINX_TRY_VOID(take_text(limit, stream));
     text_is_slow_ = text_is_slow_ || stream.clock().now_ns() > stream.due_ns();
+    if (text_is_slow_ && given_ == running_.whole() && stream_.needs_text()) running_.end_behind_sentence(given_);
   }
   give_text();
   return {};
@@ -223,10 +229,13 @@ Status QwenSpeaker::take_text(std::optional<std::chrono::milliseconds> limit, Sp
   return {};
 }
 
+// All of the piece that has ended, else its whole sentences, or what has come of the one that goes on.
 void QwenSpeaker::give_text() {
   const qwen_tts::RunningText::Piece& piece = running_.piece();
-  stream_.add_text(std::span(piece.tokens).subspan(given_));
-  given_ = piece.tokens.size();
+  const bool has_sentence = !piece.ended && running_.whole() > given_;
+  const size_t count = has_sentence ? running_.whole() : piece.tokens.size();
+  stream_.add_text(std::span(piece.tokens).subspan(given_, count - given_));
+  given_ = count;
   text_ended_ = piece.ended;
   if (text_ended_) stream_.end_text(most_frames(given_), qwen_tts::SpeechGuard::expected_frames(given_));
 }
@@ -262,11 +271,11 @@ size_t QwenSpeaker::most_frames(size_t tokens) const {
 Status QwenSpeaker::begin(uint32_t number, SpeechStream& stream) {
   chunk_frames_ = 0;
   first_frames_ = piece_frames_;
-  given_ = tokens().size();
   text_ended_ = settings_.text_first || running_.piece().ended;
+  given_ = text_ended_ ? tokens().size() : std::max(running_.whole(), least_tokens());
   const Stopwatch watch(stream.clock());
   SYRINX_TRY(qwen_tts::Prompt prompt, qwen_tts::make_prompt(model_->config(), {.role = model_->tokenizer().role(),
-                                                                               .text = tokens(),
+                                                                               .text = tokens().first(given_),
                                                                                .instruction = instructions_,
                                                                                .language = settings_.language,
                                                                                .speaker = voice_->speaker,

@@ -4,8 +4,10 @@
 //
 // Text that runs beside the sound is given to the model while it arrives (running_text.h): a piece begins with its
 // first kBegunTokens, if these came as fast as their frames are heard, and where its frames have caught up with the
-// text, the stream waits for as many more.  Slow text, for which a listener would wait within words, is spoken by whole
-// sentences.  Samples do not depend on when text came, unless it is slow or rests.
+// text, the stream waits for as many more.  Of a sentence that has begun behind a whole one the stream has nothing
+// before that: if text rests or a listener waits, the piece still ends before it.  Slow text, for which a listener
+// would wait within words, is spoken by whole sentences.  Samples do not depend on when text came, unless it is slow or
+// rests.
 //
 // With QwenSettings::carry_seconds, a piece that the model ended, and that is no longer, stands with its text and codes
 // behind the voice's reference in front of the next one, whose sound goes on behind it.
@@ -77,6 +79,7 @@ class QwenSpeaker final : public SentenceSpeaker {
   Status await_text(size_t count, SpeechStream& stream);
   Status take_text(std::optional<std::chrono::milliseconds> limit, SpeechStream& stream);
   void give_text();
+  size_t least_tokens() const;
   enum class Ask : uint8_t { kFrame, kWaiting };  // of the pool: another frame, or the sound of those that wait
   Result<qwen_tts::FramePool::Made> make(Ask ask, SpeechStream& stream);
   Status hand_over(size_t held, SpeechStream& stream);

@@ -9,8 +9,8 @@
 //   - behind a sentence, from max / 2 tokens on; sentences without a blank between them end at their own marks
 //   (。！？);
 //   - behind a clause (, ; : ! ? and their kin), from 3/4 max on;
-//   - before the stretch that would not fit; one that does not fit alone is cut between characters.  Marks alone always
-//     fit (kMostMarks).
+//   - before the stretch that would not fit; one that does not fit alone is cut between characters.  Marks alone may
+//     exceed `max` by kMostMarks.
 //
 // Control characters become blanks.  A sentence without a letter or a number of any script, or the rest of one, is left
 // out and counted.  One thread.
@@ -52,6 +52,8 @@ class RunningText {
     bool ended = false;                // no more follow
   };
   const Piece& piece() const { return piece_; }
+  // Tokens of the piece up to the end of the last sentence that is in it as a whole.
+  size_t whole() const { return whole_; }
   // The next piece begins behind this one, which has ended.  Errors of `encode`.
   Status go_on();
 
@@ -80,8 +82,8 @@ class RunningText {
   const size_t max_tokens_;
   std::deque<Sentence> sentences_;  // not yet in pieces as a whole
   Piece piece_;
-  size_t whole_ = 0;  // tokens of the piece up to the end of its last whole sentence
-  size_t end_ = 0;    // of the last sentence, in the text
+  size_t whole_ = 0;
+  size_t end_ = 0;  // of the last sentence, in the text
   size_t left_out_ = 0;
 };
 

@@ -213,6 +213,22 @@ TEST_F(ScriptedArrival, RestWithinSentenceEndsThePieceBeforeIt) {
   }
 }
 
+// Words of the next sentence have come: none of them is in use, so that the rest ends the piece before them.
+TEST_F(ScriptedArrival, RestEndsThePieceBeforeWordsThatCame) {
+  const std::vector<int32_t> codes = script(60);
+  const auto session = start([&](uint32_t) -> std::span<const int32_t> { return codes; });
+  ASSERT_TRUE(session->write("The river had risen overnight, they said. And so"));
+  SpeechChunk first;
+  ASSERT_TRUE(*session->next(first));
+  ASSERT_TRUE(session->write(" we"));  // makes the words before it certain
+  hear_frames(*session, 60 - first.samples.size() / kSamples);
+  ASSERT_TRUE(session->write(" went on."));
+  session->finish();
+  Heard rest;
+  take(*session, rest);
+  EXPECT_EQ(rest.statistics.pieces, 2u);
+}
+
 // Sentences of slow text are not withheld for those behind them.
 TEST_F(ScriptedArrival, SlowTextIsSpokenBySentences) {
   const std::vector<int32_t> codes = script(10);
