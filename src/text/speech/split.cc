@@ -48,10 +48,9 @@ class Scanner {
         decision = skip_escape(i);
       } else if (c == '\n') {
         decision = at_line_break(i);
-      } else if (is_wide_terminal(c)) {
-        decision = at_wide_terminal(i);
-      } else if (is_terminal(c)) {
-        decision = at_terminal(i);
+      } else if (is_terminal(c) || is_wide_terminal(c)) {
+        const Marks marks = read_marks(i);
+        decision = marks.has_wide ? behind_wide_terminal(marks.end) : at_terminal(i);
       } else {
         decode(text_, decision.end);
       }
@@ -85,6 +84,7 @@ class Scanner {
   struct Marks {
     size_t end;         // behind the marks and the closing quotations and brackets
     bool single_point;  // a point alone: it may belong to an abbreviation
+    bool has_wide;      // a mark of scripts without blanks
   };
 
   char32_t peek(size_t i) const { return i < text_.size() ? decode(text_, i) : 0; }
@@ -116,20 +116,21 @@ class Scanner {
   Marks read_marks(size_t i) const {
     size_t after = i;
     bool only_points = true;
+    bool has_wide = false;
     size_t terminals = 0;
     const auto goes_on = [&] { return after < text_.size() && after - i < kLookOnBytes; };
     while (goes_on() && (is_terminal(peek(after)) || is_wide_terminal(peek(after)))) {
       only_points = only_points && peek(after) == '.';
+      has_wide = has_wide || is_wide_terminal(peek(after));
       ++terminals;
       decode(text_, after);
     }
     while (terminals > 0 && goes_on() && is_closer(peek(after))) decode(text_, after);
-    return {after, only_points && terminals == 1};
+    return {after, only_points && terminals == 1, has_wide};
   }
 
   // No blank follows; but a quotation may go on: 「はい。」と言った。
-  Decision at_wide_terminal(size_t i) const {
-    const size_t after = read_marks(i).end;
+  Decision behind_wide_terminal(size_t after) const {
     if (after == text_.size()) return finished_ ? Decision{Verdict::kYes, after} : need_more();
     size_t last = after - 1;
     while ((static_cast<unsigned char>(text_[last]) & 0xC0) == 0x80) --last;
@@ -139,7 +140,7 @@ class Scanner {
   }
 
   Decision at_terminal(size_t i) const {
-    const auto [after, single_point] = read_marks(i);
+    const auto [after, single_point, has_wide] = read_marks(i);
     if (after == text_.size()) return finished_ ? Decision{Verdict::kYes, after} : need_more();
     if (!is_space(peek(after))) return {Verdict::kNo, after};
 

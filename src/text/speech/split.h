@@ -1,6 +1,6 @@
 // Sentences and clauses of running text.  Abbreviations, initials, decimals, addresses, quotations and escapes
 // [word](/phonemes/) do not end a sentence by the points inside them.  The marks of scripts without blanks (。！？ and
-// ，、；：) end what stands before them, whatever follows.
+// ，、；：) end what stands before them; but not a quotation behind which letters follow at once.
 #pragma once
 
 #include <cstddef>

@@ -64,6 +64,7 @@ TEST(Split, MarksOfScriptsWithoutBlanksEndSentences) {
   EXPECT_EQ(sentences("你好。今天好吗？很好！再见"), (Lines{"你好。", "今天好吗？", "很好！", "再见"}));
   EXPECT_EQ(sentences("「はい。」と言った。次の日！？晴れ｡"), (Lines{"「はい。」と言った。", "次の日！？", "晴れ｡"}));
   EXPECT_EQ(sentences("（你好。）“再见。”\nOK。Fine."), (Lines{"（你好。）", "“再见。”", "OK。", "Fine."}));
+  EXPECT_EQ(sentences("天……。地!？人…！so"), (Lines{"天……。", "地!？", "人…！", "so"}));
   EXPECT_EQ(sentences("版本是３．５，很好。"), Lines{"版本是３．５，很好。"});
 }
 
@@ -93,7 +94,7 @@ TEST(Split, ClausesCoverTheSentence) {
 const char* const kStory =
     "“Dr. Smith,” she said, “it's 3.50!” He paid... and left. See www.example.com/a.b for more etc. The U.S. The end\n"
     "A heading\n\nIn 1999 (or so.) J. R. R. T. wrote [x. Y](/a. B/) it. Café “naïve”. Was it no. 5? No. I. Yes\nand "
-    "on. 「はい。」と言った。次の日！？“再见。”（好。）\n OK。Fine. ";
+    "on. 「はい。」と言った。次の日！？“再见。”（好。）\n OK。Fine. 天…。地!？」so. ";
 
 Lines stream(const std::string& text, const std::vector<size_t>& cuts) {
   SentenceStream stream;
