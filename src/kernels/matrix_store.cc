@@ -144,6 +144,7 @@ void MatrixStore::note(const Status& written) {
   // A full disk must not stop the voice.
   log_info("packed weights are not kept: {}", written.error().message);
   writer_.reset();
+  has_failed_ = true;
 }
 
 bool MatrixStore::finish() {
@@ -155,17 +156,20 @@ bool MatrixStore::finish() {
   if (!writer_) return is_hollow_;
   auto file = writer_->finish();
   writer_.reset();
-  if (!file) log_info("packed weights are not kept: {}", file.error().message);
+  if (!file) note(tl::unexpected(file.error()));
   return file.has_value() || is_hollow_;
 }
 
 Status read_kept(const std::string& path, const std::string& key, const std::function<Status(MatrixStore&)>& read,
                  Written written) {
   constexpr int kPasses = 3;
+  bool has_failed = false;
   for (int pass = 0; pass < kPasses; ++pass) {
-    MatrixStore store = MatrixStore::open(path, key, pass == 0 ? written : Written::kStays);
+    const Written each = pass + 1 < kPasses ? written : Written::kStays;
+    MatrixStore store = has_failed ? MatrixStore() : MatrixStore::open(path, key, each);
     SYRINX_TRY_VOID(read(store));
     if (!store.finish()) break;
+    has_failed = store.has_failed();
   }
   return {};
 }

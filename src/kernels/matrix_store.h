@@ -56,6 +56,7 @@ class MatrixStore {
   // True where a store opened anew does better: this one has just written its file, or has given matrices without
   // panels, or its file lacked something or was damaged, and has been removed.
   bool finish();
+  bool has_failed() const { return has_failed_; }  // its file could not be written
   std::shared_ptr<const PackedFile> file() const { return file_; }
 
  private:
@@ -72,13 +73,15 @@ class MatrixStore {
   Written written_ = Written::kStays;
   bool incomplete_ = false;  // the file lacks something
   bool is_hollow_ = false;   // a matrix was given without panels
+  bool has_failed_ = false;
 };
 
 // Calls `read`, which makes its weights anew each time, with a store of this file until all of them come from there,
 // three times at most: what is missing is packed into the file in one pass and read from there in the next, so that all
 // lies in one run of memory, and a damaged file is found in the first pass and made anew in the second.  `read` takes
-// hold of store.file(), where its views lie.  Its errors are returned.  kGoes: what the first pass writes goes at once;
-// `read` must look at neither.  Where the disk is full amid that, a second pass packs all of it again.
+// hold of store.file(), where its views lie.  Its errors are returned.  kGoes: what a pass but the last writes goes at
+// once; `read` must look at neither.  Where the file cannot be written, the next pass packs all of it again, without
+// one.
 Status read_kept(const std::string& path, const std::string& key, const std::function<Status(MatrixStore&)>& read,
                  Written written = Written::kStays);
 
