@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -41,6 +42,21 @@ constexpr std::chrono::seconds kReadyPatience{30}, kStoppingPatience{1};
 constexpr HeartbeatOptions kWeightsHeartbeat{.idle_ms = 2000, .share = 0.02};
 
 static_assert(HttpLimits::kMaxHeaderBytes == 60 * 1024);  // the bound of max_header_kb
+
+double read_weights() {
+  const PagesRead read = read_kept_pages(&cancel_flag());
+  log_debug("read {} pages of weights in {:.1f} ms", read.pages, read.worked_ms);
+  return read.worked_ms;
+}
+
+// Without it where the system has no thread for it.
+void keep_weights(std::optional<Heartbeat>& keeper) {
+  try {
+    keeper.emplace(read_weights, kWeightsHeartbeat);
+  } catch (const std::system_error& error) {
+    log_warning("weights_heartbeat has no thread: {}; the first answer behind a pause may be slow", error.what());
+  }
+}
 
 HttpLimits limits_of(const Settings& settings) {
   return {
@@ -241,7 +257,7 @@ Status serve(const Settings& given, const Tell& tell) {
   if (!cancel_requested()) tell(fmt::format("page: {}", page_of(scheme, settings, transport->port())));
   if (!cancel_requested()) notify_manager("READY=1\nSTATUS=Ready", kReadyPatience, cancel_flag());
   std::optional<Heartbeat> keeper;
-  if (settings.weights_heartbeat) keeper.emplace([] { return read_kept_pages().worked_ms; }, kWeightsHeartbeat);
+  if (settings.weights_heartbeat) keep_weights(keeper);
   while (!cancel_requested()) {
     if (take_reload_request()) reload(settings, *transport, tell);
     service.modules().tend();

@@ -43,11 +43,15 @@ KeptPages::KeptPages(std::span<const std::byte> bytes) : bytes_(bytes) {
 KeptPages::KeptPages(KeptPages&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
 
 KeptPages& KeptPages::operator=(KeptPages&& other) noexcept {
-  std::swap(bytes_, other.bytes_);
+  if (this == &other) return *this;
+  drop();
+  bytes_ = std::exchange(other.bytes_, {});
   return *this;
 }
 
-KeptPages::~KeptPages() {
+KeptPages::~KeptPages() { drop(); }
+
+void KeptPages::drop() {
   if (bytes_.empty()) return;
   const std::lock_guard lock(runs().mutex);
   const auto same = [this](std::span<const std::byte> run) {
@@ -57,9 +61,9 @@ KeptPages::~KeptPages() {
 }
 
 // By the lock for a slice at a time.
-PagesRead read_kept_pages() {
+PagesRead read_kept_pages(const std::atomic<bool>* stop) {
   PagesRead read;
-  for (size_t run = 0, at = 0;;) {
+  for (size_t run = 0, at = 0; stop == nullptr || !*stop;) {
     {
       const std::lock_guard lock(runs().mutex);
       if (run >= runs().all.size()) return read;
@@ -78,6 +82,7 @@ PagesRead read_kept_pages() {
     }
     std::this_thread::sleep_for(kPause);
   }
+  return read;
 }
 
 }  // namespace syrinx

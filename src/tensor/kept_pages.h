@@ -3,6 +3,7 @@
 // 160000 pages of weights take 80 to 200 ms longer when they are next read.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <span>
 
@@ -21,6 +22,7 @@ class KeptPages {
   ~KeptPages();
 
  private:
+  void drop();
   std::span<const std::byte> bytes_;
 };
 
@@ -28,7 +30,8 @@ struct PagesRead {
   size_t pages = 0;
   double worked_ms = 0;  // without pauses
 };
-// A byte of each page of all runs, those that come or go meanwhile left out or not, with a pause behind each 2 MB.
-PagesRead read_kept_pages();
+// A byte of each page of all runs, those that come or go meanwhile left out or not, with a pause behind each 2 MB,
+// until `stop` is true (null: to the end).
+PagesRead read_kept_pages(const std::atomic<bool>* stop = nullptr);
 
 }  // namespace syrinx
