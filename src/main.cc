@@ -30,12 +30,15 @@ syrinx::Status print_version() {
                                         syrinx::kernels::describe_chosen_target()));
 }
 
-syrinx::Status set_log_level_from_environment() {
+// One of another program's levels is told and left.
+void set_log_level_from_environment() {
   const char* const name = std::getenv("SYRINX_LOG");
-  if (name == nullptr || *name == '\0') return {};
-  SYRINX_TRY(const syrinx::LogLevel level, syrinx::parse_log_level(name));
-  syrinx::set_log_level(level);
-  return {};
+  if (name == nullptr || *name == '\0') return;
+  const auto level = syrinx::parse_log_level(name);
+  if (level)
+    syrinx::set_log_level(*level);
+  else
+    syrinx::log_warning("SYRINX_LOG: {}", level.error().message);
 }
 
 syrinx::Status run(int argc, char** argv) {
@@ -49,7 +52,7 @@ syrinx::Status run(int argc, char** argv) {
             "Licences of Syrinx, of its libraries and of each installed model");
   syrinx::cli::add_commands(root);
   syrinx::bench::add_bench(root);
-  SYRINX_TRY_VOID(set_log_level_from_environment());
+  set_log_level_from_environment();
   SYRINX_TRY_VOID(syrinx::kernels::limit_cpu_from_environment());
   SYRINX_TRY(const syrinx::cli::Action action, tree.parse(argc, argv));
   if (!cpu.empty()) SYRINX_TRY_VOID(syrinx::kernels::limit_cpu(cpu));

@@ -78,6 +78,7 @@ class Program(unittest.TestCase):
 
     def environment(self):
         environment = dict(os.environ)
+        environment.pop("SYRINX_LOG", None)
         if self.home is None:
             environment["SYRINX_HOME"] = str(self.folder / "home")
         return environment
