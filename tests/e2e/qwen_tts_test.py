@@ -35,19 +35,14 @@ class Qwen(Server):
     def test_log_tells_of_each_piece(self):
         text = "Hello there, old friend. [pause:80ms] And on it went, and on."
         speak = ("speak", text, "--model", CUSTOM, "--out", self.out / "x.wav", "--json", *SHORT)
-        code, output, errors = self.run_it(*speak, variables={"SYRINX_LOG": "debug"})
+        code, _, errors = self.run_it(*speak, variables={"SYRINX_LOG": "debug"})
         self.assertEqual(code, 0, errors)
-        figures = json.loads(output)
-        self.assertEqual(figures["measured_pieces"], 2)
-        self.assertGreater(figures["least_rate"], 0)
-        self.assertLessEqual(figures["least_rate"], figures["greatest_rate"])
-        self.assertLessEqual(figures["least_loudness_db"], figures["greatest_loudness_db"])
         for piece in ("1", "2"):
             self.assertRegex(errors, rf"syrinx: debug: piece {piece}: \d+ tokens in [\d.]+ s of sound, [\d.]+ a second.*, -?[\d.]+ dBFS")
         self.assertNotIn("debug", self.run_it(*speak)[2])
         code, _, errors = self.run_it(*speak, variables={"SYRINX_LOG": "loud"})
-        self.assertEqual(code, 2, errors)
-        self.assertIn("'loud' is unknown; choose debug", errors)
+        self.assertEqual(code, 0, errors)
+        self.assertIn("SYRINX_LOG: log level 'loud' is unknown; choose debug", errors)
 
     def test_options_change_the_speech(self):
         plain = self.samples("--seed", "3")

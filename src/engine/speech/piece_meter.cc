@@ -69,18 +69,19 @@ double PieceMeter::Remembered::median(size_t count) const {
   return (sorted[(size - 1) / 2] + sorted[size / 2]) / 2;
 }
 
-std::optional<PieceFigures> PieceMeter::end(size_t tokens) {
+std::optional<PieceFigures> PieceMeter::end(size_t tokens, bool whole) {
   const Block sound = std::exchange(sound_, {});
   block_ = {};
   if (tokens < kLeastTokens) return {};
   PieceFigures piece{.tokens = tokens};
   if (sound.samples == 0) {
-    piece.rate_departs = piece.loudness_departs = pieces_ > 0;
+    piece.rate_departs = piece.loudness_departs = whole && pieces_ > 0;
     return piece;
   }
   piece.sound_s = static_cast<double>(sound.samples) / rate_hz_;
   piece.rate = static_cast<double>(tokens) / piece.sound_s;
   piece.loudness_db = decibels(sound.sum / static_cast<double>(sound.samples));
+  if (!whole) return piece;
   if (pieces_ > 0) {
     const double rate = rates_.median(pieces_);
     piece.rate_departs = piece.rate > rate * kRateFactor || piece.rate * kRateFactor < rate;

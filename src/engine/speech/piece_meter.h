@@ -45,10 +45,15 @@ class PieceMeter {
   static constexpr size_t kLeastTokens = 8, kRemembered = 16;
 
   explicit PieceMeter(int rate_hz);
+  // A piece, or another try at it; all that was heard since the last end() is left out.
+  void begin() { block_ = sound_ = {}; }
+  // No piece before counts any more: another voice speaks.
+  void forget() { pieces_ = 0; }
   // Samples of the piece, full scale 1, as they are handed to the listener.
   void hear(std::span<const float> samples);
-  // The piece is over; nothing: it had fewer than kLeastTokens.
-  std::optional<PieceFigures> end(size_t tokens);
+  // The piece is over; nothing: it had fewer than kLeastTokens.  One that was cut (not `whole`) departs in nothing, and
+  // is not remembered.
+  std::optional<PieceFigures> end(size_t tokens, bool whole = true);
 
  private:
   struct Block {

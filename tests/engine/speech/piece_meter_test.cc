@@ -42,6 +42,23 @@ TEST_F(PieceMeterTest, SilenceCountsForNeitherFigure) {
   EXPECT_FALSE(heard->rate_departs || heard->loudness_departs);
 }
 
+TEST_F(PieceMeterTest, CutTriesAndOtherVoicesCountForNothing) {
+  piece(20, 4, 0.1f);
+  meter_.hear(wave(3, 0.5f));
+  meter_.begin();
+  EXPECT_DOUBLE_EQ(piece(20, 4, 0.1f).rate, 5);
+  meter_.hear(wave(1, 0.9f));
+  const auto cut = meter_.end(20, false);
+  ASSERT_TRUE(cut);
+  EXPECT_DOUBLE_EQ(cut->rate, 20);
+  EXPECT_FALSE(cut->rate_departs || cut->loudness_departs);
+  EXPECT_FALSE(piece(20, 4, 0.1f).rate_departs);
+  meter_.forget();
+  const PieceFigures other = piece(40, 4, 0.9f);
+  EXPECT_FALSE(other.rate_departs || other.loudness_departs);
+  EXPECT_TRUE(piece(20, 4, 0.1f).rate_departs);
+}
+
 TEST_F(PieceMeterTest, ChunksDoNotChangeFigures) {
   const std::vector<float> samples = wave(1.237, 0.3f);
   const PieceFigures whole = piece(20, 1.237, 0.3f);

@@ -13,6 +13,7 @@ using qwen_tts::FramePool;
 
 // Whole sentences are not withheld for one that has begun, if text rests so long, or has come slowly for so long.
 constexpr int64_t kRestNs = 250'000'000, kLongNs = 1'000'000'000;
+constexpr int64_t kWaitNs = 20'000'000;  // for text, not for the processor
 
 qwen_tts::PiecePlanner::CountTokens counter(const std::shared_ptr<const QwenModel>& model) {
   return [model](std::string_view text) -> Result<size_t> {
@@ -44,6 +45,7 @@ double QwenSpeaker::frames_per_second() const {
 Status QwenSpeaker::use_voice(const std::string& name) {
   SYRINX_TRY(voice_, find_voice_(name));
   carried_.reset();
+  meter_.forget();
   return {};
 }
 
@@ -61,6 +63,7 @@ Status QwenSpeaker::hear(std::string_view text, size_t offset, bool ended, Speec
   if (voice_ == nullptr) SYRINX_TRY_VOID(use_voice(""));
   const Stopwatch watch(stream.clock());
   text_came_ns_ = stream.clock().now_ns();
+  ++times_heard_;
   if (running_.piece().tokens.empty()) text_began_ns_ = text_came_ns_;
   SYRINX_TRY_VOID(settings_.text_first ? planner_.add(text, offset) : running_.hear(text, offset, ended));
   const size_t left_out = planner_.left_out() + running_.left_out();
@@ -87,9 +90,10 @@ Result<bool> QwenSpeaker::say(bool now, SpeechStream& stream) {
   SpeechStatistics more;
   more.pieces = 1;
   more.finished.add(made.reason);
-  if (const auto figures = meter_.end(tokens().size())) {
-    log_debug("piece {}: {}", number + 1, describe(*figures));
-    more.spread.add(*figures);
+  const bool is_whole = made.reason == FinishReason::kSpoken;
+  if (const auto figures = meter_.end(tokens().size(), is_whole)) {
+    if (log_enabled(LogLevel::kDebug)) log_debug("piece {}: {}", number + 1, describe(*figures));
+    if (is_whole) more.spread.add(*figures);
   }
   stream.account(more);
   carry(made.reason);
@@ -106,6 +110,7 @@ Result<bool> QwenSpeaker::next_piece(bool now, int64_t now_ns) {
     if (now) running_.rest();
     if (running_.piece().ended || has_begun()) return true;
     if (running_.piece().tokens.empty()) return false;
+    if (!now && !running_.goes_on()) return false;  // more may have come
     const int64_t took_ns = now_ns - text_began_ns_;
     text_is_slow_ = text_is_slow_ || (took_ns >= kLongNs && outruns_text(took_ns));
     const bool is_late = text_is_slow_ || now_ns - text_came_ns_ >= kRestNs;
@@ -162,8 +167,10 @@ bool QwenSpeaker::may_try_again(FinishReason reason) const {
 
 // The last of what was made.
 Result<FramePool::Made> QwenSpeaker::speak_piece(uint32_t number, SpeechStream& stream) {
+  given_ = 0;
   SYRINX_TRY_VOID(take_arrived(stream));
   SYRINX_TRY_VOID(begin(number, stream));
+  meter_.begin();
   FramePool::Made made;
   while (!made.ended) {
     SYRINX_TRY_VOID(follow_text(stream));
@@ -178,9 +185,9 @@ Result<FramePool::Made> QwenSpeaker::speak_piece(uint32_t number, SpeechStream& 
 Status QwenSpeaker::take_arrived(SpeechStream& stream) {
   if (settings_.text_first) return {};
   while (!running_.piece().ended) {
-    const int64_t came_ns = text_came_ns_;
+    const size_t times = times_heard_;
     SYRINX_TRY_VOID(take_text(std::chrono::milliseconds(0), stream));
-    if (text_came_ns_ == came_ns) break;
+    if (times_heard_ == times) break;
   }
   return {};
 }
@@ -213,8 +220,10 @@ Status QwenSpeaker::await_text(size_t count, SpeechStream& stream) {
       }
       limit = std::chrono::milliseconds(left_ns / 1'000'000 + 1);
     }
+    const int64_t asked_ns = stream.clock().now_ns();
     SYRINX_TRY_VOID(take_text(limit, stream));
-    text_is_slow_ = text_is_slow_ || stream.clock().now_ns() > stream.due_ns();
+    const int64_t now_ns = stream.clock().now_ns();
+    text_is_slow_ = text_is_slow_ || (now_ns - asked_ns >= kWaitNs && now_ns > stream.due_ns());
     if (text_is_slow_ && given_ == running_.whole() && stream_.needs_text()) running_.end_behind_sentence(given_);
   }
   give_text();

@@ -96,6 +96,7 @@ class QwenSpeaker final : public SentenceSpeaker {
   std::vector<int32_t> whole_;  // the piece, of a text that stands before the sound
   qwen_tts::RunningText running_;
   int64_t text_began_ns_ = 0, text_came_ns_ = 0;  // the first and the last of the piece's text
+  size_t times_heard_ = 0;                        // text
   bool text_is_slow_ = false;                     // until a piece is there as a whole
   // The reference of the next piece: the voice's, and behind it the piece before.  Without codes there is none.
   struct Reference {

@@ -24,7 +24,7 @@ bool ends_narrow_clause(char32_t c) {
 }
 bool is_closer(char32_t c) {
   return c == '"' || c == '\'' || c == ')' || c == ']' || c == U'”' || c == U'’' || c == U'»' || c == U'」' ||
-         c == U'』' || c == U'）';
+         c == U'』' || c == U'）' || c == U'】' || c == U'》';
 }
 
 bool has_spoken(std::string_view text) {
@@ -43,7 +43,7 @@ RunningText::RunningText(Encode encode, size_t max_tokens) : encode_(std::move(e
 
 Status RunningText::hear(std::string_view sentence, size_t offset, bool ended) {
   if (sentences_.empty() || sentences_.back().ended)
-    sentences_.push_back({.offset = offset, .is_apart = offset > end_});
+    sentences_.push_back({.offset = offset, .is_apart = offset > end_ || std::exchange(is_apart_, false)});
   Sentence& last = sentences_.back();
   SYRINX_CHECK(last.offset == offset, "a sentence at byte {} goes on at {}", last.offset, offset);
   add(last, sentence.substr(std::min(last.heard, sentence.size())));
@@ -98,6 +98,7 @@ Status RunningText::advance() {
     if (may_be_left_out && first.spoken_to <= first.at) {
       if (!first.ended) return {};
       left_out_ += text::count_code_points(without_blank(std::string_view(first.text).substr(first.at)));
+      (sentences_.size() > 1 ? sentences_[1].is_apart : is_apart_) |= first.is_apart;
       sentences_.pop_front();
     } else if (first.ended && first.at == first.text.size()) {
       whole_ = piece_.tokens.size();

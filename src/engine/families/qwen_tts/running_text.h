@@ -54,6 +54,8 @@ class RunningText {
   const Piece& piece() const { return piece_; }
   // Tokens of the piece up to the end of the last sentence that is in it as a whole.
   size_t whole() const { return whole_; }
+  // A sentence has begun of which not all has come.
+  bool goes_on() const { return !sentences_.empty() && !sentences_.back().ended; }
   // The next piece begins behind this one, which has ended.  Errors of `encode`.
   Status go_on();
 
@@ -83,7 +85,8 @@ class RunningText {
   std::deque<Sentence> sentences_;  // not yet in pieces as a whole
   Piece piece_;
   size_t whole_ = 0;
-  size_t end_ = 0;  // of the last sentence, in the text
+  size_t end_ = 0;         // of the last sentence, in the text
+  bool is_apart_ = false;  // the next one, from those before a sentence that is left out
   size_t left_out_ = 0;
 };
 

@@ -140,7 +140,10 @@ TEST_F(FramePoolTest, NewcomerReadsSlicesBesideOthers) {
 TEST_F(FramePoolTest, NewcomerReadsWholePassesBesideAwaitedText) {
   FramePool::Lease awaits = begun(piece(5, 0, 60, false));
   std::vector<float> samples;
-  while (!awaits.needs_text()) ASSERT_TRUE(awaits.next(FramePool::kMaxChunk, samples));
+  while (!awaits.needs_text()) {
+    const auto made = awaits.next(FramePool::kMaxChunk, samples);
+    ASSERT_TRUE(made && !made->ended);
+  }
   ASSERT_GT(awaits.pending(), 0u);
   awaits.rest();
   ASSERT_TRUE(awaits.decode(samples));

@@ -103,6 +103,9 @@ TEST(RunningText, SentencesWithoutBlankStayTogether) {
   ASSERT_TRUE(running.hear("再见。", 9, true));
   ASSERT_TRUE(running.hear("Bye.", 20, true));
   EXPECT_EQ(text_of(running.piece().tokens), "你好。再见。 Bye.");
+  ASSERT_TRUE(running.hear("—", 25, true));
+  ASSERT_TRUE(running.hear("Oh.", 28, true));  // the blank before what is left out stays
+  EXPECT_EQ(text_of(running.piece().tokens), "你好。再见。 Bye. Oh.");
 }
 
 TEST(RunningText, EndsBehindItsLastWholeSentence) {
