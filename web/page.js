@@ -3,6 +3,7 @@
 import { askJson, keepKey, onKeyWanted } from "./server.js";
 import { ClonePanel } from "./clone.js";
 import { DictatePanel } from "./dictate.js";
+import { Manner } from "./manner.js";
 import { ModelChoice } from "./models.js";
 import { SpeakPanel } from "./speak.js";
 import { StatePanel } from "./state.js";
@@ -60,7 +61,15 @@ function showVoices(voices, chosen) {
   select.value = voices.some((voice) => voice.id === chosen) ? chosen : "";
 }
 
+let speaking = [];  // models of /v1/models
 let listed = null;  // the model whose voices were asked for last
+
+const chosenModel = () => speaking.find((model) => model.id === speech.id);
+
+function takeModels(models) {
+  speaking = models.filter((model) => model.task === "text-to-speech");
+  manner.show(chosenModel());
+}
 
 // Voices of the model that speaks, which loads it; the voice that was chosen stays chosen, unless another one is to be.
 async function listVoices(wanted = "") {
@@ -69,12 +78,14 @@ async function listVoices(wanted = "") {
   if (model !== speech.id) return;
   clonePanel.show(answer);
   showVoices(answer.voices, wanted || document.getElementById("voice").value);
+  if (!chosenModel()?.loaded) takeModels((await askJson("v1/models")).data);  // now that it is
 }
 
 async function changeSpeech() {
   const model = speech.id;
   showVoices([], "");
   clonePanel.clear();
+  manner.show(chosenModel());
   speakPanel.tellLoading(speech.loading);
   speakPanel.tellFault("");
   try {
@@ -90,7 +101,8 @@ const speech = new ModelChoice("speech-model", changeSpeech);
 const dictateRecogniser = new ModelChoice("dictate-model");
 const talkRecogniser = new ModelChoice("talk-model");
 const clonePanel = new ClonePanel(speech, listVoices);
-const speakPanel = new SpeakPanel(speech);
+const manner = new Manner(languageName);
+const speakPanel = new SpeakPanel(speech, manner);
 
 // Shows the panels of what the server can do.
 async function showModels() {
@@ -98,9 +110,9 @@ async function showModels() {
   giveKey.hidden = true;
   try {
     const { data } = await askJson("v1/models");
-    const speaking = data.filter((model) => model.task === "text-to-speech");
     const hearing = data.filter((model) => model.task === "automatic-speech-recognition");
-    speech.show(speaking);
+    speech.show(data.filter((model) => model.task === "text-to-speech"));
+    takeModels(data);
     dictateRecogniser.show(hearing);
     talkRecogniser.show(hearing);
     document.getElementById("speak").hidden = !speaking.length;

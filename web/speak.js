@@ -21,10 +21,12 @@ export class SpeakPanel {
   #answer = null;  // the AbortController of the one that is being read
   #loading = "";   // what is told of a model whose voices are waited for
   #model;
+  #manner;
 
-  // `model` is the choice of what speaks.
-  constructor(model) {
+  // `model` is the choice of what speaks, `manner` that of how.
+  constructor(model, manner) {
     this.#model = model;
+    this.#manner = manner;
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#speak();
@@ -92,7 +94,7 @@ export class SpeakPanel {
   }
 
   async #read(stopping) {
-    const body = { model: this.#model.id, input: this.#text.value, response_format: "pcm" };
+    const body = { model: this.#model.id, input: this.#text.value, response_format: "pcm", ...this.#manner.fields };
     if (this.#voice.value) body.voice = this.#voice.value;
     let began = performance.now();
     const reply = await ask("v1/audio/speech", {

@@ -221,10 +221,26 @@ class Models(Page):
                     self.browser.picture(pathlib.Path(os.environ["SYRINX_PICTURES"]) / f"models_{width}_{dark}.png")
                 self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), width)
 
+    def test_language_and_instructions_are_given_where_the_model_takes_them(self):
+        self.start_server(model=["--speech-model", DATA / "qwen_tts/voice_design", "--recognition-model", ""])
+        self.open_page(ready="document.getElementById('instructions').checkVisibility()")  # it has no voices
+        for name, found in (("speech-language", ("Language", "combobox")), ("instructions", ("Instructions", "textbox"))):
+            self.assertEqual(self.browser.label_and_role(self.browser.find(f"#{name}")), found)
+        self.assertEqual(self.options("speech-language")[:3], ["The text’s own", "Chinese", "English"])
+        self.hold_answers("v1/audio/speech")
+        self.choose("speech-language", "de")
+        self.browser.write("#instructions", "A low voice.")
+        self.browser.click("#say")
+        self.browser.wait_for(lambda: self.browser.run("return window.asked.length") == 1)
+        asked = json.loads(self.browser.run("window.goOn(); return window.asked[0]"))
+        self.assertEqual((asked["language"], asked["instructions"]), ("de", "A low voice."))
+        self.wait_for_text("#speak-told", "real-time factor")
+        self.assertEqual(self.browser.text("#speak-fault"), "")
+
     def test_one_model_leaves_no_choice(self):
         self.start_recogniser()
         self.open_page()
-        for select in ("speech-model", "talk-model", "dictate-model"):
+        for select in ("speech-model", "talk-model", "dictate-model", "speech-language", "instructions"):
             self.assertFalse(self.browser.run("return document.getElementById(arguments[0]).checkVisibility()", select))
 
     def is_expected(self, line):
