@@ -5,6 +5,7 @@
 
 #include "text/escape.h"
 #include "text/speech/abbreviations.h"
+#include "text/speech/sentence_marks.h"
 
 namespace syrinx::text {
 namespace {
@@ -24,13 +25,6 @@ struct Decision {
 };
 
 bool is_terminal(char32_t c) { return c == '.' || c == '!' || c == '?' || c == U'…'; }
-// Marks of scripts without blanks.
-bool is_wide_terminal(char32_t c) { return c == U'。' || c == U'！' || c == U'？' || c == U'｡'; }
-bool is_wide_clause(char32_t c) { return c == U'，' || c == U'、' || c == U'；' || c == U'：' || c == U'､'; }
-bool is_closer(char32_t c) {
-  if (c == U'」' || c == U'』' || c == U'）' || c == U'】' || c == U'》') return true;
-  return c == '"' || c == '\'' || c == ')' || c == ']' || c == '}' || c == U'”' || c == U'’' || c == U'»';
-}
 bool is_opener(char32_t c) {
   return c == '"' || c == '\'' || c == '(' || c == '[' || c == '{' || c == U'“' || c == U'‘' || c == U'«';
 }
@@ -48,7 +42,7 @@ class Scanner {
         decision = skip_escape(i);
       } else if (c == '\n') {
         decision = at_line_break(i);
-      } else if (is_terminal(c) || is_wide_terminal(c)) {
+      } else if (is_terminal(c) || ends_wide_sentence(c)) {
         const Marks marks = read_marks(i);
         decision = marks.has_wide ? behind_wide_terminal(marks.end) : at_terminal(i);
       } else {
@@ -64,7 +58,7 @@ class Scanner {
   // Whether the text ends like a sentence or a line at `i`, where find() wanted to see more, and nothing follows.
   std::optional<size_t> end_before_pause(size_t i) const {
     const char32_t c = peek(i);
-    if (!is_terminal(c) && !is_wide_terminal(c) && c != '\n') return std::nullopt;
+    if (!is_terminal(c) && !ends_wide_sentence(c) && c != '\n') return std::nullopt;
     const Marks marks = read_marks(i);
     size_t rest = marks.end;
     while (rest < text_.size() && is_space(peek(rest))) decode(text_, rest);
@@ -119,9 +113,9 @@ class Scanner {
     bool has_wide = false;
     size_t terminals = 0;
     const auto goes_on = [&] { return after < text_.size() && after - i < kLookOnBytes; };
-    while (goes_on() && (is_terminal(peek(after)) || is_wide_terminal(peek(after)))) {
+    while (goes_on() && (is_terminal(peek(after)) || ends_wide_sentence(peek(after)))) {
       only_points = only_points && peek(after) == '.';
-      has_wide = has_wide || is_wide_terminal(peek(after));
+      has_wide = has_wide || ends_wide_sentence(peek(after));
       ++terminals;
       decode(text_, after);
     }
@@ -308,10 +302,10 @@ std::vector<Range> split_clauses(std::string_view sentence) {
     }
     const char32_t c = decode(sentence, i);
     bool ends = c == U'—';
-    if (is_wide_clause(c) || is_wide_terminal(c)) {
+    if (ends_wide_clause(c) || ends_wide_sentence(c)) {
       for (size_t next = i; i < sentence.size(); i = next) {
         const char32_t closer = decode(sentence, next);
-        if (!is_closer(closer) && !is_wide_terminal(closer)) break;
+        if (!is_closer(closer) && !ends_wide_sentence(closer)) break;
       }
       ends = true;
     } else if (c == ',' || c == ';' || c == ':' || is_terminal(c) || c == ')') {

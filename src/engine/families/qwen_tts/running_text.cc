@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "engine/families/qwen_tts/piece_planner.h"
+#include "text/speech/sentence_marks.h"
 #include "text/unicode.h"
 
 namespace syrinx::qwen_tts {
@@ -16,17 +17,9 @@ bool is_mark(char32_t c) {
   return found == text::Class::kPunctuation || found == text::Class::kSymbol;
 }
 
-// Marks of scripts without blanks.
-bool ends_wide_sentence(char32_t c) { return c == U'。' || c == U'！' || c == U'？' || c == U'．' || c == U'｡'; }
-bool ends_wide_clause(char32_t c) { return c == U'，' || c == U'、' || c == U'；' || c == U'：' || c == U'､'; }
 bool ends_narrow_clause(char32_t c) {
   return c == ',' || c == ';' || c == ':' || c == '!' || c == '?' || c == U'…' || c == U'—';
 }
-bool is_closer(char32_t c) {
-  return c == '"' || c == '\'' || c == ')' || c == ']' || c == U'”' || c == U'’' || c == U'»' || c == U'」' ||
-         c == U'』' || c == U'）' || c == U'】' || c == U'》';
-}
-
 bool has_spoken(std::string_view text) {
   for (size_t at = 0; at < text.size();)
     if (is_spoken(text::decode(text, at))) return true;
@@ -157,11 +150,11 @@ size_t RunningText::end_behind_marks(const Sentence& sentence, size_t end) const
   while (at < end) {
     size_t next = at;
     const char32_t c = text::decode(sentence.text, next);
-    if (ends_wide_sentence(c)) {
+    if (text::ends_wide_sentence(c)) {
       least = (max_tokens_ + 1) / 2;
-    } else if (ends_wide_clause(c)) {
+    } else if (text::ends_wide_clause(c)) {
       least = std::min(least, (3 * max_tokens_ + 3) / 4);
-    } else if (!is_closer(c)) {
+    } else if (!text::is_closer(c)) {
       break;
     }
     at = next;
@@ -176,8 +169,8 @@ bool RunningText::ends_clause(const Sentence& sentence, size_t begin, size_t end
   const std::string_view text = std::string_view(sentence.text).substr(begin, end - begin);
   char32_t last = 0;
   for (size_t at = 0; at < text.size();)
-    if (const char32_t c = text::decode(text, at); !is_closer(c)) last = c;
-  return ends_narrow_clause(last) || ends_wide_clause(last) || ends_wide_sentence(last);
+    if (const char32_t c = text::decode(text, at); !text::is_closer(c)) last = c;
+  return ends_narrow_clause(last) || text::ends_wide_clause(last) || text::ends_wide_sentence(last);
 }
 
 // Bytes of the longest beginning that fits, one character with its marks at least.
